@@ -29,7 +29,6 @@ const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
-    /// The scratch bytes of a slot, in whole pages.
     pub(crate) scratch: u64,
     pub(crate) start: usize,
 }
@@ -48,7 +47,7 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Maps and touches the buffers; `walk` is the cycle length of writes, 0 for readers.
+    /// `walk` is the cycle length of writes, 0 for readers.
     pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
         Arena::with(slots, request, walk, memory, Extra::default())
     }
@@ -87,14 +86,13 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Returns the size of the buffers; `None` on overflow.
     pub(crate) fn bytes_for(slots: u32, request: u32, walk: u64) -> Option<u64> {
         let request = u64::from(request).next_multiple_of(PAGE as u64);
         let each = walk / u64::from(slots) / request * request;
         each.max(request).checked_mul(u64::from(slots))
     }
 
-    /// Leaks the mapping, as the kernel still uses the buffers.
+    /// The kernel still uses the buffers.
     pub(crate) fn leak(&mut self) {
         mem::forget(self.mapping.take());
     }

@@ -71,7 +71,6 @@ impl<'a> Progress<'a> {
         Progress { directory, removed: 0, report_at: Instant::now() + SILENT, interrupt: None }
     }
 
-    /// Counts a leftover; returns whether it may be removed.
     pub(crate) fn step(&mut self) -> bool {
         let Some(watcher) = WATCHER.get() else { return true };
         let interrupt = *self.interrupt.get_or_insert_with(watcher.interrupt);

@@ -14,16 +14,12 @@ const STREAM_FROM: usize = 2 << 20;
 /// The vectors that compute parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vectors {
-    /// 64 bytes: x86-64 with AVX-512.
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// 32 bytes: x86-64 with AVX2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// 16 bytes: every x86-64.
     #[cfg(target_arch = "x86_64")]
     Sse2,
-    /// 16 bytes: every 64-bit ARM.
     #[cfg(target_arch = "aarch64")]
     Neon,
     Words,
@@ -78,13 +74,8 @@ impl Vectors {
         unsafe { self.xor_raw(sum.as_mut_ptr(), sources, sum.len()) };
     }
 
-    /// Writes the XOR of `len` bytes of all sources.
-    ///
     /// # Safety
     /// All point to `len` bytes. The first source may be `sum` itself; no other overlaps it.
-    ///
-    /// # Panics
-    /// The sources are empty.
     pub(crate) unsafe fn xor_raw(self, sum: *mut u8, sources: &[*const u8], len: usize) {
         assert!(!sources.is_empty(), "no source");
         let stream = len >= STREAM_FROM;

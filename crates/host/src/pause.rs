@@ -9,10 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) const WAKE_NS: Nanos = 4_000_000;
 
-/// The interval of the caller's own check.
 pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
-/// The lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
 /// The gap from which a run counts as paused: even on a loaded machine threads wait less.

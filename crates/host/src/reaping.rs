@@ -20,26 +20,21 @@ const MIN_COMPLETIONS: u64 = 72;
 /// The required gain: waiting for more costs latency, polling costs a CPU.
 const WORTH: f64 = 1.02;
 
-/// The minimum polling time; if even this does not pay, the stream only sleeps.
 const MIN_POLL_NS: Nanos = 10_000;
 
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// The learned number of completions; the maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
-    /// Total time that streams' threads were runnable but not scheduled.
     unserved_ns: AtomicU64,
     /// The time spent on parity, and its input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// Whether polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// Makes the counters; `streams` is the number over all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -70,7 +65,6 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// Returns the waits so far; `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -89,7 +83,6 @@ pub(crate) struct Reaping<'a> {
     poll_until: Nanos,
     polled: bool,
     trials: Option<Box<Trials>>,
-    /// Whether it neither polls nor learns.
     sleeps: bool,
     tally: &'a PartCounters,
 }
@@ -103,8 +96,6 @@ struct Polling {
 }
 
 impl Polling {
-    /// Returns when polling ends.
-    ///
     /// Uses the time between completions: a stream that wakes late finds several.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
@@ -317,7 +308,6 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Returns requests per second at 5 us a wakeup and 5 us a request; polling saves no wakeup.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
@@ -397,7 +387,6 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Returns a polling stream's sleeps and polls on a device with one completion per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

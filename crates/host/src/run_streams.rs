@@ -16,7 +16,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 /// The system may take this long to remove an ended thread.
 const REMOVAL: Duration = Duration::from_millis(200);
 
-/// Starts a stream's thread. If the system refuses it, threads that only show something end.
+/// If the system refuses a thread, threads that only show something end.
 fn spawn<'s, T: Send + 's>(
     scope: &'s std::thread::Scope<'s, '_>,
     body: impl FnOnce() -> T + Send + 's,
@@ -42,13 +42,10 @@ fn spawn<'s, T: Send + 's>(
     started
 }
 
-/// The stack of a stream's thread, which keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
-/// The time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
-/// The common start, right after the counters are read. Also tracks the streams' end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
@@ -71,7 +68,6 @@ impl Drop for End<'_> {
     }
 }
 
-/// A stream's report that it is ready: it waits for the start or, if it cannot start, drops this.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
@@ -131,7 +127,6 @@ impl StartBarrier {
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
     pub(crate) serve: W,
-    /// The part's last stream calls it with the time of its last completion, unless one failed.
     pub(crate) finish: F,
 }
 
@@ -168,7 +163,6 @@ pub(crate) fn watched<T, S: Send>(
 
 pub(crate) struct RunOutcome<T> {
     pub(crate) began: Nanos,
-    /// Time for which ready streams waited for the agreed start.
     pub(crate) waited_ns: Nanos,
     pub(crate) ends: Vec<PartEnd<T>>,
     pub(crate) gaps: Gaps,
@@ -339,7 +333,7 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// Returns the first error; a cause comes before `Interrupted`, which the other streams return.
+/// A cause comes before `Interrupted`, which the other streams return.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

@@ -13,7 +13,6 @@ const HALT_NS: Nanos = 1_000_000;
 /// The time after which an interrupted run leaves its requests and their buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
-/// How long the kernel may refuse submissions for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
 /// The outstanding requests by slot; empty if the source keeps them.
@@ -39,7 +38,7 @@ impl Outstanding {
     }
 }
 
-/// The requests in flight. Their buffers are leaked, not freed, however the loop ends.
+/// The buffers are leaked, not freed, however the loop ends.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -75,8 +74,8 @@ impl<S> Drop for Flight<'_, S> {
     }
 }
 
-/// Serves a source to its end; returns the time of the last completion. One clock reading per turn
-/// stamps completions and the next issues.
+/// Returns the time of the last completion. One clock reading per turn stamps completions and the
+/// next issues.
 ///
 /// # Errors
 /// The first failure, after the requests in flight. [`Error::Interrupted`] at most `GRACE_NS` and a
@@ -240,7 +239,6 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// Decides about a refused submission; `nothing_taken`: the kernel has no request.
     #[cold]
     #[inline(never)]
     fn refused(
@@ -267,10 +265,6 @@ impl Ending {
     }
 }
 
-/// Serves as [`serve`] does, through blocking calls, one at a time.
-///
-/// # Errors
-/// The first failed request or sync; [`Error::Interrupted`].
 pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     mut session: S,
     source: &mut A,
@@ -339,7 +333,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Performs a request; returns its end and whether it succeeded: if not, the source recorded it.
+/// Returns the request's end, and whether it succeeded: if not, the source recorded it.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -368,7 +362,6 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// Repeats a call that a signal interrupted, unless the run must end.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(

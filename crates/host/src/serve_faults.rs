@@ -25,7 +25,6 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
-/// The maximum time from an interrupt to the return: the grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;
@@ -61,7 +60,6 @@ struct Faults {
     queue_full: u64,
     broken_queue: u64,
     failed_sync: u64,
-    /// The submission from which on the kernel accepts nothing.
     takes_nothing_after: Option<u64>,
     interrupt_at: Option<Nanos>,
 }
@@ -71,7 +69,6 @@ struct Held {
     file: u32,
     request: Request,
     at: *mut u8,
-    /// The time of completion; `None` if it never completes.
     due: Option<Nanos>,
     result: i32,
 }
@@ -82,7 +79,6 @@ impl Held {
     }
 }
 
-/// The state shared with the session under test.
 struct World {
     random: RefCell<Random>,
     faults: Faults,
@@ -92,7 +88,6 @@ struct World {
     queued: RefCell<Vec<Held>>,
     at_kernel: RefCell<Vec<Held>>,
     submissions: Cell<u64>,
-    /// Whether a fault occurred after which the run must fail.
     fatal: Cell<bool>,
     dropped: Cell<bool>,
 }
@@ -329,7 +324,6 @@ struct Source {
     checked: u32,
     unsynced: u32,
     times_submission: bool,
-    /// Whether some writes discard instead; a stripe cannot.
     discards: bool,
     issued_at: Nanos,
 }

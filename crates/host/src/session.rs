@@ -10,7 +10,6 @@ pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// A wait for one completion, or [`TICK_NS`].
     One,
     /// A wait for this many or, after the first, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
     Several(u32),
@@ -18,27 +17,23 @@ pub(crate) enum Wait {
     For(Nanos),
 }
 
-/// A thread's access to open files.
-///
 /// Dropping it waits for or cancels requests; the loop never drops one with requests in flight.
 pub(crate) trait Session {
-    /// Queues a request to the file with this index; `at` is its data, untouched until completion.
+    /// `at` is the request's data, untouched until completion.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
     /// Sets the priority of later requests, in the kernel's encoding; 0 is the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
-    /// Submits and waits. Requests that the kernel refused stay queued.
+    /// Requests that the kernel refused stay queued.
     fn submit(&mut self, wait: Wait) -> io::Result<()>;
 
     fn hand_over(&mut self) -> io::Result<()>;
 
-    /// Discards the bytes of a request, and waits for completion.
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     fn reap(&mut self, take: impl FnMut(Completion));
 
-    /// Returns the number of issued requests that the kernel has not taken yet.
     fn queued(&mut self) -> u32;
 
     /// Syncs everything written to one target, or to all, in the calling thread.
@@ -51,7 +46,6 @@ pub(crate) trait BlockingSession {
 
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
-    /// Syncs as [`Session::sync`] does.
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
@@ -62,7 +56,6 @@ pub(crate) trait Time: Copy {
     fn pass(self, for_ns: Nanos);
 }
 
-/// The end of streams: an interrupt, or another stream's failure. Also records that streams run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,
@@ -71,7 +64,6 @@ pub(crate) struct Halt<'a> {
 }
 
 impl Halt<'_> {
-    /// Returns [`Halt::asked`], and records that the stream runs.
     pub(crate) fn asked_at(self, now: Nanos) -> bool {
         self.looks.note(now);
         self.asked()

@@ -29,7 +29,7 @@ impl StripeSet {
         if self.parity.is_some() { self.layout().scratch_bytes(max) } else { 0 }
     }
 
-    /// Returns the number of members with data; in a rebuild, only the rebuilt one counts.
+    /// In a rebuild, only the rebuilt member counts.
     fn data_members(&self) -> u64 {
         match &self.parity {
             None => u64::from(self.members),
@@ -38,12 +38,10 @@ impl StripeSet {
         }
     }
 
-    /// Returns the bytes in whole chunks, given the size of the smallest member.
     pub(crate) fn bytes(&self, smallest: u64) -> u64 {
         smallest / self.chunk * self.chunk * self.data_members()
     }
 
-    /// Returns the part of each member that holds a region (offset, length), rounded out to chunks.
     pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
         let members = self.data_members();
         let first = (start / members).saturating_sub(self.chunk);
@@ -57,7 +55,6 @@ struct Pieces {
     done: i32,
 }
 
-/// A session that splits requests at chunks, and completes each after its last piece.
 pub(crate) struct Striped<S> {
     inner: S,
     members: u64,

@@ -10,7 +10,6 @@ const PREFIX: &str = "halfpower-";
 const AUTO_MIN: u64 = machine::MIN_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// The divisor of the free bytes that gives a test file's size, unless that was given.
 const FREE_SHARE: u64 = 4;
 
 const LARGER: &str = "give at least one request, such as 4 KiB";
@@ -62,7 +61,6 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
     }
 }
 
-/// Returns how much to use of an existing file or device of `there` bytes.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
         Some(0) => {
@@ -91,8 +89,7 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Writes random data; `write` gets their offset. Returns the total. Ends at `max` or, if no
-    /// size was given, at the time limit but not below the minimum.
+    /// Ends at `max` or, if no size was given, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
         max: u64,

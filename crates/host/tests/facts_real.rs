@@ -16,7 +16,6 @@ fn scratch(bytes: u64) -> Result<Loop, String> {
     Loop::new_in(env!("CARGO_TARGET_TMPDIR"), bytes)
 }
 
-/// In 64 KiB requests.
 fn direct(path: &Path, write: bool, bytes: u64) {
     #[repr(align(4096))]
     struct Buffer([u8; 65536]);

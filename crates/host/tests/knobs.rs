@@ -200,7 +200,6 @@ impl Place {
         session
     }
 
-    /// Returns the state after a kill: the current journal, and no lock.
     fn after_a_kill(&self) -> tempfile::TempDir {
         let left = tempfile::tempdir().unwrap();
         fs::copy(self.journal(), left.path().join("tune.journal")).unwrap();
@@ -296,7 +295,6 @@ fn only_persistent_settings_outlive_a_boot() {
     assert_eq!((place.read(READ_AHEAD), place.read(cache)), ("4".into(), "write back".into()));
 }
 
-/// Whatever the kernel set them to.
 #[test]
 fn attributes_reset_by_a_scheduler_are_restored() {
     let place = Place::new();

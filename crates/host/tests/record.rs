@@ -15,7 +15,6 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// Returns the requests of a file, by the end of its name.
     fn of(&self, name: &str) -> Vec<&Request> {
         let is_it = |request: &&Request| self.files[request.file as usize].name.ends_with(name);
         self.requests.iter().filter(is_it).collect()
@@ -26,7 +25,6 @@ impl Recorded {
     }
 }
 
-/// `None` if this computer permits no recording.
 fn record(command: &[&str], anonymous: bool) -> Option<Recorded> {
     let subject = Subject::Command(command.iter().map(Into::into).collect());
     let recorder = match Recorder::new(&subject) {

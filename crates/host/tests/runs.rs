@@ -41,7 +41,6 @@ fn access(engine: Engine) -> Access {
     }
 }
 
-/// The blocks of the first MiB in turn, endlessly or a number of times, or pauses forever.
 struct Reader {
     depth: u32,
     request: u32,

@@ -19,7 +19,6 @@ type Number = (u32, u32);
 pub(crate) struct BlockTrace {
     instance: TraceInstance,
     disks: BTreeMap<Number, Number>,
-    /// The calling thread's name, which its threads share.
     own: String,
 }
 
@@ -42,8 +41,7 @@ impl BlockTrace {
         Ok(BlockTrace { instance, disks, own })
     }
 
-    /// Ends the trace; returns times of the program's own requests, and of all; empty if events
-    /// were lost. `at` converts kernel time.
+    /// Returns times of the program's own requests, and of all; empty if events were lost.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.instance.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.instance.path("trace"))?);
@@ -51,7 +49,7 @@ impl BlockTrace {
     }
 }
 
-/// Maps devices to disks: the kernel traces a request first under its partition, then the disk.
+/// The kernel traces a request first under its partition, then the disk.
 fn disks(roots: &Roots, devices: &[String]) -> BTreeMap<Number, Number> {
     let number =
         |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');
@@ -122,7 +120,6 @@ struct Bio {
     own: bool,
 }
 
-/// Follows each request through splits and merges. `None` if the trace lost events.
 fn times(
     trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,

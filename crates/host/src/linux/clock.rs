@@ -68,7 +68,7 @@ impl Time for Clock {
         self.base_ns + ((u128::from(passed) * u128::from(self.factor)) >> 32) as u64
     }
 
-    /// Sleeps, then spins the last 60 us because a sleep ends late.
+    /// Spins the last 60 us because a sleep ends late.
     fn pass(self, for_ns: Nanos) {
         const SPIN_NS: Nanos = 60_000;
         let end = self.now() + for_ns;
@@ -81,7 +81,7 @@ impl Time for Clock {
     }
 }
 
-/// Reads both clocks together; the closest of several tries, because of interrupts.
+/// Takes the closest of several tries, because of interrupts.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();

@@ -69,7 +69,6 @@ pub struct CpuSnapshot {
     pub system_ns: Nanos,
     /// Idle time over all CPUs, including I/O wait.
     pub idle_ns: Nanos,
-    /// Time taken by the hypervisor, over all CPUs.
     pub steal_ns: Nanos,
     /// Time of all tasks, if the kernel counts it in nanoseconds.
     pub tasks_ns: Option<Nanos>,
@@ -84,7 +83,6 @@ pub struct IdleBaseline {
 }
 
 impl IdleBaseline {
-    /// A baseline that subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
     /// Warns if other programs make a run's CPU time uncertain.
@@ -206,11 +204,8 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
 /// Counts of this process since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
-    /// Voluntary and involuntary switches.
     pub context_switches: u64,
-    /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Page faults without I/O.
     pub minor_faults: u64,
     /// Processor time of all threads: user, system.
     pub cpu_ns: [u64; 2],
@@ -245,13 +240,11 @@ pub struct DeviceSnapshot {
     pub devices: u64,
     /// Reads: completed, merged, 512-byte sectors, total milliseconds.
     pub reads: [u64; 4],
-    /// Writes, as in `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
     /// Milliseconds with a request in flight, summed over devices; sampled at the scheduler tick,
     /// which overstates many short requests.
     pub busy_ms: u64,
-    /// Total milliseconds of all requests.
     pub weighted_ms: u64,
     /// Discards, as in `reads` (Linux 4.18 and later).
     pub discards: [u64; 4],
@@ -336,7 +329,6 @@ pub struct ProcessIoMeter {
 /// I/O of this process since its start, ended threads included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
-    /// Bytes read from block devices.
     pub read_bytes: u64,
     /// Bytes written to block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,

@@ -167,7 +167,6 @@ impl HostArea {
     }
 }
 
-/// A directory that its maker locks while in use; dropping it removes what halfpower created in it.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
@@ -220,7 +219,6 @@ impl WorkDirectory {
         Ok(WorkDirectory { path, made: Some((parent, name)), handle, block })
     }
 
-    /// Opens a directory that another process made and will remove.
     fn join(path: &Path) -> Result<WorkDirectory, FileError> {
         let explain = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => FileError::NoLocation(path.into()),
@@ -267,7 +265,6 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     removed
 }
 
-/// Checks for room for this many directories; some file systems do not count them.
 fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(), FileError> {
     let free =
         fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 /// The balloon device's feature bit VIRTIO_BALLOON_F_PAGE_REPORTING.
 const REPORTING_BIT: usize = 5;
 
-/// The amount of missing memory below which a run is not affected.
 const MIN_BYTES: u64 = 4 * MIB;
 
 const STEP: u64 = MIB;
@@ -32,7 +31,6 @@ const SLOW_BYTES_PER_S: f64 = 200e6;
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
-/// The total speedup from which memory was the limit.
 const TAKEN: f64 = 3.0;
 
 pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
@@ -75,7 +73,7 @@ pub(crate) fn drop_cache(
     })
 }
 
-/// Reads a range; returns bytes per second, or `None` if the target is slower.
+/// Returns bytes per second; `None` if the target is slower.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();

@@ -8,7 +8,6 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps memory, which is page-aligned.
     pub(crate) fn new(len: usize) -> io::Result<Mapping> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, wherever the kernel has room.
@@ -34,8 +33,7 @@ impl Mapping {
         self.len
     }
 
-    /// Asks for huge pages, except for the first `skipped` bytes. A kernel without huge pages
-    /// refuses, and the buffers are as good as any program's.
+    /// A kernel without huge pages refuses, and the buffers are as good as any program's.
     pub(crate) fn prefer_huge_pages(&self, skipped: usize) {
         let Some(len) = self.len.checked_sub(skipped) else { return };
         // SAFETY: the range is within the mapping, and the advice changes no byte of it.

@@ -75,8 +75,6 @@ fn unproven(why: &str) -> io::Error {
 }
 
 impl Named<'_> {
-    /// Marks a file that will not change, through a read-only descriptor.
-    ///
     /// # Errors
     /// A change could go undetected, or the mark cannot be written: the file belongs to its user.
     pub(crate) fn keep(self) -> io::Result<()> {
@@ -126,7 +124,7 @@ impl Named<'_> {
         }
     }
 
-    /// Writes the mark as an attribute; the mark predicts the ctime that this causes.
+    /// The mark predicts the ctime that writing it causes.
     fn write_attribute(self) -> io::Result<()> {
         let mut last = (0, 0);
         for _ in 0..ATTEMPTS {

@@ -1,5 +1,4 @@
-//! The members of a target: files and devices that the user named, and test files. Each is opened
-//! and checked once, for all runs.
+//! The members of a target: files and devices that the user named, and test files.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
@@ -20,7 +19,6 @@ const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// The path, for messages and for facts that are known only by path.
     pub(crate) path: PathBuf,
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
@@ -56,7 +54,7 @@ fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
 }
 
 impl Member {
-    /// Opens a member; overwrites nothing before [`Member::fill`].
+    /// Overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -217,7 +215,6 @@ impl Member {
         })
     }
 
-    /// Reuses a kept test file, or recreates it for a larger size or another state.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
         let fits = there > 0 && fill.size.is_none_or(|size| size <= there);
@@ -260,7 +257,7 @@ impl Member {
         })
     }
 
-    /// Returns a new file's file system, the bytes needed, and the bytes free.
+    /// Returns the file system, the bytes needed, and the bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
@@ -268,7 +265,6 @@ impl Member {
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
-    /// Returns the maximum number of bytes that [`Member::fill`] writes.
     pub(crate) fn fill_bytes(&self) -> u64 {
         match self.to_fill {
             Some(FillTo::End | FillTo::Time) => self.size,
@@ -413,7 +409,6 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// Fails unless the path still leads to the open file: it may have been replaced, or unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -429,7 +424,6 @@ impl Member {
     }
 }
 
-/// Lengthens a file; `reserve` preallocates the space if the file system supports that.
 fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     let reserved =
         if reserve { sys::reserve(file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };

@@ -17,19 +17,17 @@ use std::sync::{Barrier, OnceLock};
 /// The maximum size of a buffer: several times a thread's share of any CPU cache, if memory allows.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The minimum size of a buffer: smaller ones would measure the caches.
+/// Smaller buffers would measure the caches.
 const MIN_BYTES: u64 = 8 << 20;
 
-/// The memory of a thread, in buffers: it has two, and an in-memory file.
+/// Each thread has two buffers, and an in-memory file.
 const BUFFERS: u64 = 3;
 
-/// The divisor of the available bytes that gives those used.
 const SHARE: u64 = 2;
 
-/// One pass over a thread's two buffers; the second serves the in-memory file.
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
 
-/// The kinds in report order. The last two go through the kernel to an in-memory file.
+/// The last two go through the kernel to an in-memory file.
 const KINDS: [(MemoryKind, Work); 5] = [
     (MemoryKind::Read, read),
     (MemoryKind::Write, write),
@@ -76,7 +74,7 @@ fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     Ok(bytes as usize)
 }
 
-/// Measures rates by kind and pass. Buffers are created once: that takes longer than a pass.
+/// Buffers are created once: that takes longer than a pass.
 fn rates(
     clock: Clock,
     threads: u32,

@@ -2,7 +2,7 @@ use super::facts::Roots;
 use machine::NetworkLink;
 use std::path::Path;
 
-/// Returns links of known speed, by name; loopback and most virtual links have none.
+/// Loopback and most virtual links have no known speed.
 pub(crate) fn links(roots: &Roots) -> Vec<NetworkLink> {
     let all = std::fs::read_dir(roots.sys.join("class/net")).into_iter().flatten().flatten();
     let mut links: Vec<NetworkLink> = all

@@ -17,10 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The attempts to make a file, in case another process removes the hidden one.
 const ATTEMPTS: u32 = 100;
 
-/// The suffix of test files, named `halfpower-MARK.tmp`.
 pub(super) const SUFFIX: &str = ".tmp";
 
 /// A file that halfpower made. It has a name because file systems treat an unnamed file (O_TMPFILE)
@@ -33,18 +31,15 @@ pub(crate) struct OwnedFile {
     file: Arc<File>,
     is_named: bool,
     kept: bool,
-    /// Whether an earlier run kept it, and nothing has written it since.
     untouched: AtomicBool,
 }
 
 impl OwnedFile {
-    /// Creates a file under a generated name or `own_name`, which must be free.
     pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
         OwnedFile::create_in(Arc::new(opened), directory, own_name)
     }
 
-    /// Creates a file in the same directory, even if the path now leads elsewhere.
     pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
         OwnedFile::create_in(
             self.directory.clone(),
@@ -83,12 +78,10 @@ impl OwnedFile {
         &self.file
     }
 
-    /// Keeps a file under a name chosen by the user; a later run may overwrite it if unchanged.
     pub(crate) fn keep(&mut self) {
         self.kept |= self.is_named;
     }
 
-    /// Lets other processes of a group write it; other runs still cannot.
     pub(crate) fn share(&self) -> io::Result<()> {
         sys::try_share(&self.file)
     }
@@ -108,7 +101,6 @@ impl OwnedFile {
         self.kept = false;
     }
 
-    /// Marks the file as kept; it must not change afterwards.
     fn mark_kept(&mut self) -> io::Result<()> {
         // No process may have it open for writing, including this one.
         self.file = Arc::new(reopen(&self.file, false, 0)?);
@@ -187,8 +179,6 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     }
 }
 
-/// Creates and locks a file or directory under a hidden name that a later run recognizes. Retries
-/// if another process removes it before the lock.
 pub(crate) fn make_hidden(
     directory: &File,
     make: impl Fn(&str) -> io::Result<File>,
@@ -235,7 +225,6 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
     }
 }
 
-/// Removes hidden, unlocked files that killed runs had not yet given their name.
 pub(crate) fn remove_parts(directory: &File, progress: &mut Progress<'_>) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for name in files::entries(&sys::path_of(directory)) {
@@ -273,7 +262,6 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// Removes an unlocked regular file with our mark; returns its bytes.
 fn remove_leftover(
     directory: &File,
     name: &OsStr,
@@ -287,7 +275,6 @@ fn remove_leftover(
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
-/// Removes test files with our mark and no lock. Returns their number and bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
@@ -307,7 +294,7 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// Opens and locks a kept file. `None` if it may have changed, or is in use.
+/// Returns `None` if the file may have changed, or is in use.
 pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let name = path.file_name()?.to_owned();
     // Opening a device may have side effects.
@@ -377,7 +364,6 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
     }
 }
 
-/// Opens the file again with other flags, even if its path now leads elsewhere.
 pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let open = |flags| {

@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct PartFiles {
     pub(super) files: Vec<File>,
     pub(super) region: (u64, u64),
-    /// Whether the timed run begins by truncating the file.
     pub(super) truncate: bool,
     pub(super) stripe: Option<StripeSet>,
     pub(super) scratch: Vec<OwnedFile>,
@@ -160,8 +159,6 @@ fn make_scratch(
     Ok(scratch)
 }
 
-/// Drops or fills the region's page cache and sets the hint; `wanted` are the bytes that the
-/// hypervisor may have reclaimed.
 pub(super) fn prepare_cache(
     context: &Context<'_>,
     files: &PartFiles,

@@ -10,8 +10,7 @@ use std::os::unix::fs::FileExt;
 
 const MAX_ALIGNMENT: u32 = 64 << 10;
 
-/// Finds the smallest alignment that direct I/O accepts, by trial. Some file systems accept less
-/// but use the page cache.
+/// Some file systems accept a smaller alignment but use the page cache.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::EINVAL) => {
@@ -38,8 +37,8 @@ pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     Err(last.map_or_else(|| "direct I/O fails".into(), refused))
 }
 
-/// Warns of zeros: they may be holes or trimmed space, which the device does not read. Leaves the
-/// page cache unchanged.
+/// Zeros may be holes or trimmed space, which the device does not read. Leaves the page cache
+/// unchanged.
 pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<String> {
     if member.kind == TargetKind::TestFile || member.writable {
         return None;
@@ -73,7 +72,7 @@ pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<Strin
     })
 }
 
-/// Reads, and leaves no new pages in the page cache. Readahead must be off.
+/// Readahead must be off.
 fn read_beside_cache(file: &File, into: &mut [u8], offset: u64) -> io::Result<()> {
     let len = into.len() as u64;
     let was_cached = match sys::cached_bytes(file, offset, len) {

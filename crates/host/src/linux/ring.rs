@@ -1,5 +1,4 @@
-//! The rings that io_uring shares with a program (io_uring(7)). Entries are written in place, only
-//! in fields that differ between requests.
+//! The rings that io_uring shares with a program (io_uring(7)).
 
 use rustix::io_uring::IoringEnterFlags;
 use std::io;
@@ -7,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An operation of io_uring; each read is followed by its write.
+/// Each read is followed by its write.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -21,7 +20,6 @@ pub(super) enum Opcode {
     UnlinkAt = 36,
 }
 
-/// The IORING_SETUP_* flags.
 pub(super) mod setup {
     pub(in super::super) const IOPOLL: u32 = 1;
     pub(in super::super) const CQSIZE: u32 = 1 << 3;
@@ -138,7 +136,7 @@ pub(super) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Makes a limit of `ns`, which must be below a second.
+    /// `ns` must be below a second.
     pub(super) const fn new(ns: u32) -> TimeLimit {
         TimeLimit { seconds: 0, nanoseconds: ns as i64 }
     }
@@ -180,7 +178,6 @@ impl Entry {
     }
 }
 
-/// The common part of a kind's transfers, assembled once.
 #[derive(Clone, Copy)]
 pub(super) struct Transfers {
     read: u64,
@@ -275,7 +272,7 @@ pub(super) struct Rings {
 unsafe impl Send for Rings {}
 
 impl Rings {
-    /// Makes rings with room for `entries` or more; needs Linux 5.11.
+    /// Needs Linux 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
         let mut parameters =
             Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
@@ -354,7 +351,6 @@ impl Rings {
         self.features & FEATURE_MIN_TIMEOUT != 0
     }
 
-    /// Queues an entry; returns `false` if the ring is full.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         if self.tail == self.full_at {
@@ -371,8 +367,8 @@ impl Rings {
         true
     }
 
-    /// Queues an open, close or unlink. Rings that use this must use it for all entries:
-    /// [`Rings::push`] does not clear the fields of the previous entry.
+    /// Rings that use this must use it for all entries: [`Rings::push`] does not clear the fields
+    /// of the previous entry.
     pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
         if self.tail == self.full_at {
             return false;
@@ -495,8 +491,6 @@ unsafe fn enter(fd: RawFd, queued: u32, completions: u32, flags: u32) -> i32 {
     result as i32
 }
 
-/// Calls `io_uring_enter` through the C library.
-///
 /// # Safety
 /// As on x86_64.
 #[cfg(not(target_arch = "x86_64"))]

@@ -131,7 +131,6 @@ pub(crate) fn run<S: RequestSource>(
     failure.map_or(Ok(usage), Err)
 }
 
-/// Memory that locking leaves to the system.
 const UNLOCKED_BYTES: u64 = 128 << 20;
 
 fn lock_memory(bytes: u64, warnings: &mut Vec<Warning>) -> Result<Option<Mapping>> {
@@ -183,7 +182,6 @@ fn devices<S>(parts: &[Part<'_, HostTarget, S>]) -> Vec<String> {
         .collect()
 }
 
-/// Syncs dirty data that would slow the next run. Skipped after an interrupt.
 fn settle<S: RequestSource>(
     part: &Part<'_, HostTarget, S>,
     files: PartFiles,
@@ -278,9 +276,7 @@ fn rounded(bytes: u64) -> String {
 }
 
 struct End {
-    /// The time from the last completion to stable storage, if a sync was requested.
     sync_ns: Option<Nanos>,
-    /// The time of the sync in which its thread was runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,
@@ -390,7 +386,6 @@ fn streams<S: RequestSource>(
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// Measures without I/O; returns `false` if the engine lacks this null backend.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,

@@ -61,7 +61,6 @@ impl MachineMeters {
         others.own_processes.extend_from_slice(processes);
     }
 
-    /// Returns the baseline; zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Others { watched: Some(watched), own_processes } = &mut *others else {
@@ -96,8 +95,8 @@ impl Moment {
     }
 }
 
-/// Returns how long this process did not run, and why. `gaps`: none of its threads read the clock;
-/// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
+/// `gaps`: no thread read the clock; `steal_ns`: time taken by the hypervisor; `held_ns`: time
+/// throttled by a quota.
 pub(crate) fn pause(
     before: &Moment,
     after: &Moment,
@@ -157,7 +156,6 @@ impl Snapshot {
 }
 
 impl<'a> Meters<'a> {
-    /// Opens the CPU counters if requested; they count threads that start later.
     pub(crate) fn new<S>(
         clock: Clock,
         machine: &'a MachineMeters,
@@ -196,7 +194,6 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Fills `usage` for the whole run; returns each part's device use.
     pub(crate) fn between(
         &self,
         before: &Snapshot,
@@ -237,7 +234,6 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
-    /// Converts the kernel's monotonic time.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);
@@ -256,7 +252,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the wait for a CPU, the second field of schedstat (proc(5)).
+/// Reads the second field of schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

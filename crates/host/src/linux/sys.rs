@@ -24,12 +24,10 @@ pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::from_raw_os_error(-result)
 }
 
-/// Locks a file; fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Takes a lock that other processes of a group may have, too; an exclusive one becomes this.
 pub(crate) fn try_share(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockShared)
 }
@@ -87,12 +85,10 @@ pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
 
-/// Returns a number that is unlikely to repeat in another process or container.
 pub(crate) fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// Returns the bytes available to an ordinary user; `None` if the file system does not count them.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
     // ramfs, and tmpfs without a limit, report zero blocks.
@@ -114,7 +110,6 @@ pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// Returns whether a device is read-only, as set by `blockdev --setro`.
 pub(crate) fn is_read_only(device: &File) -> bool {
     /// `_IO(0x12, 94)`; linux/fs.h
     const BLKROGET: libc::c_ulong = 0x125e;
@@ -124,7 +119,7 @@ pub(crate) fn is_read_only(device: &File) -> bool {
     result == 0 && is_set != 0
 }
 
-/// Drops a range of a file from the page cache; length 0: to the end. Dirty pages stay: sync first.
+/// A length of 0 means to the end. Dirty pages stay: sync first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);

@@ -34,7 +34,6 @@ pub struct HostTarget {
     /// Whether to trust the parity that an earlier run left.
     as_is: bool,
     pub(crate) grown: bool,
-    /// Files for runs that need unwritten or preallocated space, one for each member.
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
@@ -327,7 +326,7 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether it may be written; a rebuild writes only the failed member's replacement.
+/// A rebuild writes only the failed member's replacement.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written =
@@ -348,7 +347,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// Returns a member's share of the bytes; with parity, for writes of whole rows.
+/// With parity, this is the share for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

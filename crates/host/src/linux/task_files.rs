@@ -38,9 +38,7 @@ pub struct HostTaskFile {
 }
 
 enum Held {
-    /// Made by halfpower, now or by an earlier run that kept it.
     Made(OwnedFile),
-    /// The user's file, or one held by another process of the group.
     Other(Arc<File>),
 }
 
@@ -91,7 +89,6 @@ fn look_at(path: &Path) -> Result<fs::Metadata> {
     })
 }
 
-/// Opens the user's file, or one that the group holds.
 fn take_existing(wanted: &Wanted) -> Result<Arc<File>> {
     let path = &wanted.path;
     check_kind(&look_at(path)?, path)?;
@@ -239,7 +236,6 @@ impl TaskFiles for HostTaskFiles {
     }
 }
 
-/// Turns a full file system into a failed run, whose message says what helps.
 fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Path) -> Error {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => Error::Unsupported(format!(
@@ -250,7 +246,7 @@ fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Pat
     }
 }
 
-/// Closes a file whose file system may report a late error, as network file systems do.
+/// Network file systems may report a late error.
 fn close(file: File) -> io::Result<()> {
     // SAFETY: the descriptor is owned, and nothing else closes it.
     if unsafe { libc::close(file.into_raw_fd()) } < 0 {

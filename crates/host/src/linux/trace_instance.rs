@@ -31,14 +31,12 @@ pub(crate) fn permitted() -> bool {
     instances().is_some_and(|dir| rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
-/// An instance of this process, removed on drop.
 pub(crate) struct TraceInstance {
     dir: PathBuf,
 }
 
 impl TraceInstance {
-    /// Makes an instance with an empty buffer of `buffer_kib` per processor, on the monotonic
-    /// clock, and removes those of killed processes.
+    /// Sets the monotonic clock, and removes the instances of killed processes.
     pub(crate) fn new(buffer_kib: u32) -> io::Result<TraceInstance> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
         remove_stale(&parent);
@@ -88,7 +86,7 @@ pub(crate) fn remove_stale(parent: &Path) {
     }
 }
 
-/// Removes an instance. The kernel refuses while events are active.
+/// The kernel refuses while events are active.
 pub(crate) fn remove(dir: &Path) {
     let _ = fs::write(dir.join("events/enable"), "0");
     let _ = fs::remove_dir(dir);

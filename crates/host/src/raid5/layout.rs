@@ -57,12 +57,11 @@ impl Layout {
         (self.parity_member(row) + 1 + column) % self.members
     }
 
-    /// Returns the column of a member's data in a row; parity comes after all data.
+    /// Parity comes after all data.
     pub(crate) fn column(self, row: u64, member: u32) -> u32 {
         (member + self.members - self.parity_member(row) - 1) % self.members
     }
 
-    /// Returns the members of a band's row whose data or parity the band does not have.
     pub(crate) fn outside(self, band: &Band) -> impl Iterator<Item = u32> + use<> {
         let (row, columns) = (band.row, band.columns.clone());
         (0..self.members)
@@ -188,7 +187,6 @@ mod tests {
             }
         }
 
-        /// Checks that bands have every byte of the request once, each at its offset.
         #[test]
         fn bands_cover_a_request(members in 3u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
             let layout = Layout { members, chunk };

@@ -18,7 +18,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// The wait for a row that another stream updates.
 const RETRY_NS: Nanos = 50_000;
 
 /// The alignment of scratch pieces, for direct I/O.
@@ -46,9 +45,7 @@ impl Layout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Parity from the written data, which is the whole row.
     Whole,
-    /// Parity from the old data and the old parity.
     Modify,
     Rest,
     None,
@@ -69,7 +66,6 @@ struct Work {
     left: u32,
     expected: u64,
     moved: u64,
-    /// The first error, which is the result of the whole request.
     error: i32,
     rows: Range<u64>,
 }
@@ -85,7 +81,6 @@ pub(crate) struct ParitySession<'a, S, T> {
     stride: u64,
     work: Box<[Work]>,
     known: Vec<u32>,
-    /// Slots that wait for rows, in arrival order.
     waiting: VecDeque<u32>,
     tally: &'a PartCounters,
     parity_ns: Nanos,
@@ -179,7 +174,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Reads the data and, for a failed member's data, what else its row has: no byte twice.
     fn read(&mut self, slot: u32, scratch: &mut Scratch) -> bool {
         let Work { request, at, .. } = self.work[slot as usize];
         for piece in self.layout.pieces(request.offset, request.len) {
@@ -287,7 +281,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes a failed member's data; a rebuild then writes it.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -329,7 +322,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         self.parity_ns += self.time.now() - began;
     }
 
-    /// Reads the same part of each member: the first to `at`, the others to the scratch.
     fn read_parts(
         &mut self,
         slot: u32,
@@ -377,7 +369,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// The scratch of a slot; the same pieces get the same addresses.
+/// The same pieces get the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -410,7 +402,7 @@ impl Sum {
         Sum { vectors, to, len, sources: [std::ptr::null(); Sum::AT_ONCE], count: 0, bytes: 0 }
     }
 
-    /// Adds a source; one that is the sum itself must be first.
+    /// A source that is the sum itself must be first.
     fn add(&mut self, source: *mut u8) {
         if self.count == Sum::AT_ONCE {
             self.pass();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The number of marks; rows of one mark wait unnecessarily, which is rare.
+/// Rows of one mark wait unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
 #[derive(Debug)]

@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Members in memory. Pieces take effect in random order, to expose invalid overlaps.
 struct InMemory {
     members: Rc<RefCell<Vec<Vec<u8>>>>,
     pieces: Vec<(u32, Request, *mut u8)>,
@@ -116,7 +115,6 @@ impl Set {
         }
     }
 
-    /// Runs requests, up to [`DEPTH`] in flight in each of two streams; none overlaps another.
     fn run(
         &mut self,
         how: Raid5,
@@ -245,8 +243,6 @@ fn parts() -> impl Strategy<Value = Vec<(f64, f64, u8)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Checks the data in any completion order; also while a member is missing, before and after
-    /// its rebuild.
     #[test]
     fn data_survives_any_failed_member(
         members in 3u32..7, chunk in select_chunk(), whole in parts(), degraded in parts(), victim in 0u32..7, len in 1u32..9000, seed in any::<u32>(),

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Prints what is missing; panics if everything is required.
 pub fn skip(why: &str) {
     assert!(
         std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"),
@@ -15,7 +14,6 @@ pub fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// The standard output, or why the command failed.
 pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     let done = Command::new(command)
         .args(arguments)
@@ -31,7 +29,6 @@ pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// A loop device on a sparse file, with its mounts; all removed when dropped.
 pub struct Loop {
     pub directory: tempfile::TempDir,
     pub device: PathBuf,

@@ -7,7 +7,6 @@
 use host::facts::Roots;
 use std::path::Path;
 
-/// Removed when dropped.
 pub struct Tree {
     dir: tempfile::TempDir,
 }
@@ -45,7 +44,7 @@ impl Tree {
         Roots::below(self.dir.path())
     }
 
-    /// Changes or adds a file, by its path on the machine without the leading slash.
+    /// `path` is that on the machine, without the leading slash.
     pub fn write(&self, path: &str, content: &str) {
         std::fs::write(self.made("", path), content).unwrap();
     }

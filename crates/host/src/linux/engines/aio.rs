@@ -45,7 +45,6 @@ pub(crate) struct NativeAio<'a> {
     queued: Vec<*mut ControlBlock>,
     events: Box<[Event]>,
     ready: usize,
-    /// Requests that the kernel refused at submission, reaped as failures.
     refused: Vec<Completion>,
     priority: u16,
 }
@@ -53,7 +52,7 @@ pub(crate) struct NativeAio<'a> {
 const MAX_CONTEXT: u32 = 65_536;
 
 impl<'f> Open<'f> for NativeAio<'f> {
-    /// Probes with an invalid context, because creating a real one takes tens of milliseconds.
+    /// Creating a real context takes tens of milliseconds.
     fn available() -> bool {
         // SAFETY: the kernel looks up context 0, which does not exist.
         let result = unsafe { libc::syscall(libc::SYS_io_destroy, 0 as libc::c_ulong) };

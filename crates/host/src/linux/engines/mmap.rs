@@ -20,7 +20,7 @@ pub(crate) struct Mapped<'a> {
 struct Mapping {
     base: *mut u8,
     len: usize,
-    /// Whether a write completes when it is on stable storage: stores do not know O_DSYNC.
+    /// Stores do not know O_DSYNC.
     durable: bool,
 }
 
@@ -66,8 +66,6 @@ impl Mapping {
         Ok(Mapping { base: base.cast(), len, durable })
     }
 
-    /// Brings a written range to stable storage.
-    ///
     /// # Safety
     /// The range is inside the mapping.
     unsafe fn flush(&self, offset: usize, len: usize) -> rustix::io::Result<()> {
@@ -117,11 +115,10 @@ impl BlockingSession for Mapped<'_> {
 }
 
 thread_local! {
-    /// The mapped range, and whether a page failed.
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 
-/// Copies; returns whether a page could not be loaded: the file is shorter or its device failed.
+/// Returns whether a page could not be loaded: the file is shorter or its device failed.
 ///
 /// # Safety
 /// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one.

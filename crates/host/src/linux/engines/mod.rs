@@ -87,7 +87,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     }
 }
 
-/// Serves from the common start; counts waits for a CPU only from there, without allocation.
+/// Counts waits for a CPU only from the common start, without allocation.
 fn from_the_start<T>(
     ready: Ready<'_>,
     (halt, clock, tally): (Halt<'_>, Clock, &PartCounters),
@@ -161,10 +161,6 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Serves a stream; returns the time of the last completion.
-///
-/// # Errors
-/// The engine is not available; as [`serve`].
 pub(crate) fn run<S: RequestSource>(
     engine: Engine,
     backend: Option<NullBackend>,

@@ -26,7 +26,6 @@ impl Pipe {
         Ok(Pipe { out, into })
     }
 
-    /// Reads from `offset` to the start of `data`; returns the bytes read, 0 at the end of file.
     fn read(&self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8]) -> rustix::io::Result<usize> {
         let mut from = offset;
         let held = retry_on_intr(|| {
@@ -61,7 +60,6 @@ impl Pipe {
 }
 
 impl Spliced<'_> {
-    /// Moves a request's data; returns the bytes moved until the end of the file or an error.
     fn transfer(&mut self, request: &Request, data: &mut [u8]) -> (usize, rustix::io::Result<()>) {
         // SAFETY: a stream's files stay open as long as its session.
         let fd = unsafe { BorrowedFd::borrow_raw(self.fds[request.target as usize]) };

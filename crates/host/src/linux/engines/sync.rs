@@ -61,8 +61,7 @@ impl BlockingSession for Blocking<'_> {
     }
 }
 
-/// Makes the call itself: the C library's wrapper is a cancellation point, about 50 instructions
-/// more.
+/// The C library's wrapper is a cancellation point, about 50 instructions more.
 ///
 /// # Safety
 /// The call may read or write `len` bytes at `at`.
@@ -87,8 +86,6 @@ unsafe fn call(number: libc::c_long, fd: RawFd, at: *mut u8, len: u32, offset: u
     result as i32
 }
 
-/// Makes the call through the C library.
-///
 /// # Safety
 /// The call may read or write `len` bytes at `at`.
 #[cfg(not(target_arch = "x86_64"))]

@@ -23,7 +23,6 @@ const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// The time of waits for several completions on kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
 struct Queue {
@@ -40,8 +39,7 @@ pub(crate) struct Ring<'a> {
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// Probes with zero entries: the kernel checks permission first; a real ring takes
-    /// milliseconds.
+    /// The kernel checks permission first; a real ring takes milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.
@@ -85,7 +83,7 @@ impl Queue {
         }
     }
 
-    /// Takes an entry in parts: a whole one would go through memory for every request.
+    /// A whole entry would go through memory for every request.
     #[cold]
     #[inline(never)]
     fn put_aside(&mut self, what: u64, offset: u64, address: u64, len: u32, data: u64) {

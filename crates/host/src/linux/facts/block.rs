@@ -11,7 +11,6 @@ pub(super) enum Class {
     Partition {
         disk: String,
     },
-    /// Several devices, or one with a layer in between (encryption, logical volumes).
     Volume {
         members: Vec<String>,
     },
@@ -26,7 +25,7 @@ pub(super) struct Described {
     pub layer: Layer,
 }
 
-/// Returns a device's directory, resolved, so that its parents are its buses.
+/// The path is resolved, so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)

@@ -38,7 +38,6 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// Returns the CPU model; on ARM, the device tree's board name.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
     let board = || {
         text(roots.sys.join("firmware/devicetree/base/model"))
@@ -51,7 +50,6 @@ fn processor(cpuinfo: &str, roots: &Roots) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the number of online CPUs, from a list such as `0-3,8`.
 fn processors(roots: &Roots, cpuinfo: &str) -> u32 {
     let listed =
         text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
@@ -82,8 +80,7 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Returns the memory that can be allocated without eviction: the minimum of free memory, control
-/// group limits and the process's own limit.
+/// Returns the minimum of free memory, control group limits and the process's own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { own_limit_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
@@ -253,7 +250,6 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     settings
 }
 
-/// Returns the value, or each distinct value with its CPU count.
 fn of_all_processors(cpu: &Path, file: &str) -> Option<String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for name in names(cpu) {
@@ -282,7 +278,6 @@ fn numa_nodes(roots: &Roots) -> usize {
     names(roots.sys.join("devices/system/node")).iter().filter(is_node).count()
 }
 
-/// Returns `off` if disabled at boot, otherwise the number of mitigations: each slows system calls.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
     let reported = command_line

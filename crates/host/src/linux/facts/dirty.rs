@@ -6,13 +6,12 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// The percentage from which writers count as throttled: dirty pages oscillate around the limit.
+/// Dirty pages oscillate around the limit.
 const HELD_PERCENT: f64 = 95.0;
 
 /// The pages that a CPU may count locally before updating the system's count (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
-/// The share of the limit from which uncounted pages matter.
 const UNCOUNTED_SHARE: f64 = 0.02;
 
 pub(crate) struct DirtyWatch {

@@ -53,7 +53,7 @@ const SHARED: u32 = 0x2000;
 /// `FIEMAP_FLAG_SYNC`: write back cached data first, which allocates its blocks.
 const SYNC: u32 = 0x1;
 
-/// Reads at most `room` extents; `None` if not a regular file, or without FIEMAP.
+/// Returns `None` if not a regular file, or without FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     // Must not block if a named pipe replaced the file.
     let file = std::fs::OpenOptions::new()
@@ -88,12 +88,10 @@ pub(super) fn count(path: &Path) -> Option<u32> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Common {
     Nothing,
-    /// Extents in common that are only reflink copies.
     Shared,
     Own,
 }
 
-/// Returns whether equal bytes of two files share a location; `None` if unknown or not placed yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;

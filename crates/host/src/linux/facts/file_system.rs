@@ -143,7 +143,6 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     (settings, facts)
 }
 
-/// Adds the active options of ext4, including defaults, from `/proc/fs/ext4/DEVICE/options`.
 fn ext(
     roots: &Roots,
     mount: &Mount,
@@ -194,7 +193,6 @@ pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
         .collect()
 }
 
-/// Returns a btrfs volume's sysfs directory and devices.
 fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
     let source = layers::device_of_node(roots, Path::new(&mount.source))?;
     names(roots.sys.join("fs/btrfs")).into_iter().find_map(|uuid| {

@@ -50,7 +50,6 @@ pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Uses {
     pub(crate) held: Vec<String>,
-    /// Possible uses that the kernel does not show.
     pub(crate) unknown: Vec<String>,
 }
 
@@ -64,7 +63,6 @@ impl Uses {
     }
 }
 
-/// Returns the uses of a file or device; `is_written`: it is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -167,8 +165,7 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Returns mounted devices with their mount points. btrfs has several devices, and its mounts show
-/// no block device's number.
+/// btrfs has several devices, and its mounts show no block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -197,8 +194,7 @@ fn held_exclusively(path: &Path) -> bool {
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Returns other processes, except `others`, that write a file or device, or serve a file system
-/// from it. `is_written` as in [`uses`]; `Some(false)` usually saves the search.
+/// Omits `others`. `Some(false)` for `is_written` usually saves the search.
 pub(crate) fn users(
     roots: &Roots,
     spaces: &Namespaces,
@@ -256,7 +252,6 @@ pub(crate) fn users(
     uses
 }
 
-/// Reads the open mode from `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
     let flags = info

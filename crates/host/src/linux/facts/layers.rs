@@ -9,7 +9,6 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// The kernel's name, such as `sda1`, `nvme0n1`, `dm-0`.
     pub name: String,
     pub dev_t: (u32, u32),
 }
@@ -35,7 +34,6 @@ pub struct Under {
     /// The file system's block size; 0 without a file system.
     pub block_bytes: u32,
     pub in_memory: bool,
-    /// Reasons why results are unreliable or slow.
     pub warnings: Vec<String>,
 }
 
@@ -108,8 +106,8 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// Returns a member's share of the bytes. raid1 of md copies to every member, that of btrfs to two.
-/// Members that take turns take all bytes.
+/// raid1 of md copies to every member, that of btrfs to two. Members that take turns take all
+/// bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
     // Copies of each byte; members' worth of parity.
@@ -153,7 +151,6 @@ struct Walk<'a> {
     under: Under,
     /// Devices visited, with the layers below and their share of the device's bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
-    /// Share of the target's bytes that reaches the current layer.
     share: Share,
     /// Whether members above take turns or hold metadata: a layer below two of them sees each byte
     /// once.
@@ -227,7 +224,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows an overlay: the upper directory gets writes; without one, the lowest has most files.
+    /// The upper directory gets writes; without one, the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

@@ -106,7 +106,7 @@ impl Links {
         );
     }
 
-    /// Adds a PCI Express link if it is narrower than all below. Returns the narrowest so far.
+    /// Returns the narrowest rate so far.
     fn pcie(&mut self, dir: &Path, narrowest: f64) -> f64 {
         let (Some(speed), Some(width)) =
             (text(dir.join("current_link_speed")), number(dir.join("current_link_width")))
@@ -171,7 +171,7 @@ impl Links {
         }
     }
 
-    /// Adds the SAS port of a disk or its expander; a wide port sums its phys.
+    /// A wide port sums its phys.
     fn sas(&mut self, device: &Path) {
         let Some(port) = device.parent() else { return };
         let mut rate = 0.0;
@@ -300,7 +300,6 @@ fn sas_bytes_per_s(gbps: f64) -> f64 {
     gbps * 1e9 * sas_code(gbps).0 / 8.0
 }
 
-/// Describes the phys of a port: `12 Gbit/s x 4 phys x 8/10`; a sum if they differ.
 fn all_of(phys: &[f64]) -> String {
     let one = |gbps: f64, count: usize| match count {
         1 => format!("{gbps} Gbit/s x {}", sas_code(gbps).1),

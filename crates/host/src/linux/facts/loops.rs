@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// The backing file's path at setup; it may now be removed, or in another mount namespace.
+    /// The file may now be removed, or in another mount namespace.
     path: PathBuf,
     /// The backing file's numbers, and its own if it is a device node; `None` if not permitted.
     numbers: Option<(Numbers, (u32, u32))>,
@@ -75,8 +75,7 @@ impl Loop {
         }
     }
 
-    /// Returns whether the backing file can have this size. Without a limit, the device ends at the
-    /// last whole sector.
+    /// Without a limit, the device ends at the last whole sector.
     fn fits(&self, size: u64) -> bool {
         match self.bytes.end {
             u64::MAX => self.bytes.start.saturating_add(self.size) == size / 512 * 512,

@@ -88,7 +88,6 @@ impl Roots {
     }
 }
 
-/// Reads a small kernel file, trimmed; `None` if absent, unreadable or empty.
 pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();

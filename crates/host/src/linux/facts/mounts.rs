@@ -15,7 +15,6 @@ pub struct Mount {
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
-    /// Options of mount and file system, in the kernel's order.
     pub options: Vec<String>,
     /// The device number. Major 0 is a virtual file system, or btrfs, which numbers each subvolume.
     pub dev_t: (u32, u32),
@@ -77,12 +76,11 @@ pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
 
-/// Returns the mount of a path that the kernel reported; the file may no longer exist.
 pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// Returns all mounts. A later mount hides an earlier one at the same mount point.
+/// A later mount hides an earlier one at the same mount point.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     if roots.is_this_machine() {
         sys::check_proc()?;
@@ -149,7 +147,6 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Decodes the kernel's octal escapes of spaces, tabs, newlines and backslashes.
 pub(super) fn unescape(field: &str) -> String {
     let bytes = field.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

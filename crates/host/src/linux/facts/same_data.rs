@@ -70,7 +70,6 @@ struct Namespace {
     mounts: Vec<Mount>,
 }
 
-/// The mount namespaces of the processes that this process may inspect.
 pub(crate) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {
@@ -97,7 +96,6 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// Returns the mounts of this namespace, and file systems visible only in others.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -114,7 +112,6 @@ impl Namespaces {
         all
     }
 
-    /// Returns regular files mounted directly as file systems, without a loop device.
     pub(super) fn mounted_files(&self) -> Vec<(Seen, &Mount)> {
         let of = |one: &'_ Namespace, mount: &Mount| {
             let source = Path::new(&mount.source);

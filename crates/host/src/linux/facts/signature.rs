@@ -55,7 +55,6 @@ impl Medium {
         }
     }
 
-    /// Reads a head, which is zero-filled past the end of the medium.
     fn head(&mut self, offset: u64) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let len = self.end.saturating_sub(offset).min(HEAD as u64) as usize;
@@ -103,7 +102,7 @@ impl Medium {
         found
     }
 
-    /// Detects an ext file system: a journal makes ext2 into ext3, extents and later features ext4.
+    /// A journal makes ext2 into ext3, extents and later features ext4.
     fn ext(&mut self) -> Option<&'static str> {
         let superblock: [u8; 0x70] = self.read(1024)?;
         if superblock[0x38..0x3a] != [0x53, 0xef] {
@@ -130,7 +129,7 @@ impl Medium {
         })
     }
 
-    /// Detects an external log: a record starts in one of the first 512 sectors.
+    /// A record starts in one of the first 512 sectors.
     fn xfs_log(&mut self) -> Option<&'static str> {
         const RECORD: u32 = 0xfeed_babe;
         let mut beginning = vec![0; self.end.min(512 * HEAD as u64) as usize];

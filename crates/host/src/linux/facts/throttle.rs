@@ -131,7 +131,7 @@ fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     })
 }
 
-/// Returns this process's group and every visible ancestor: each limits its descendants.
+/// Each group limits its descendants.
 fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else {
@@ -156,7 +156,7 @@ fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// Returns the memory left in each group; inactive page cache counts as free.
+/// Inactive page cache counts as free.
 pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     let left = |dir: &Path, limit: &str, used: &str, cached: &str| {
         let stat = text(dir.join("memory.stat")).unwrap_or_default();
@@ -177,13 +177,12 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
-/// Returns the CPU quota counters of this process's group and its ancestors, in both versions.
 pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     let groups = groups_v2(roots).into_iter().chain(groups_v1(roots, "cpu"));
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// Returns the files of this process's version-2 group, or of the whole system if that is the root.
+/// Returns the files of the whole system if this process's group is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
@@ -195,7 +194,7 @@ pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     })
 }
 
-/// Returns the CPUs that a quota allows: 0.5 is half the time of one.
+/// 0.5 is half the time of one CPU.
 pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     let v2 = groups_v2(roots).into_iter().filter_map(|(_, dir)| {
         let reported = text(dir.join("cpu.max"))?;
@@ -211,7 +210,6 @@ pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
         .min_by(f64::total_cmp)
 }
 
-/// Returns the directory of `own`, and its ancestors up to the mount point.
 fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, PathBuf)> {
     // A container may see only a subtree at the mount point, or itself as the root.
     let below = own.strip_prefix(&mount.root).or_else(|_| own.strip_prefix("/")).unwrap_or(own);

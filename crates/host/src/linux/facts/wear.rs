@@ -7,7 +7,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The time for an answer; a drive takes less, unless it sleeps or hangs.
+/// A drive answers faster, unless it sleeps or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 /// The maximum size of an answer; that for one drive has up to 100 KiB.
@@ -19,7 +19,6 @@ const NVME_UNIT_BYTES: u64 = 512_000;
 const BLOCKS_WRITTEN: [u64; 2] = [241, 246];
 const BLOCK_BYTES: u64 = 512;
 
-/// Returns the wear of the drive under a device; `None` without smartctl or an answer.
 pub(crate) fn wear(roots: &Roots, device: &str) -> Option<Wear> {
     let name = block::disk_of_partition(roots, device).unwrap_or_else(|| device.to_owned());
     // Its exit code is a mask of findings; what counts is the document.

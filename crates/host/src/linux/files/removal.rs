@@ -16,8 +16,7 @@ const SHOWN: usize = 3;
 ///
 /// # Errors
 /// [`io::ErrorKind::DirectoryNotEmpty`]: entries that halfpower did not create;
-/// [`io::ErrorKind::NotFound`]: it is gone; [`io::ErrorKind::Interrupted`]: `goes_on` returned
-/// false.
+/// [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
 pub(super) fn remove(
     parent: &File,
     name: &OsStr,
@@ -60,7 +59,6 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Removes what halfpower made in a directory, whose path in the tree is `at`.
     fn empty(&mut self, directory: &File, at: &str, place: Place) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
@@ -88,7 +86,6 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Removes a subdirectory, and lists entries that stay; `false` if a mount prevents it.
     fn remove_below(
         &mut self,
         directory: &File,
@@ -116,7 +113,7 @@ impl Tree<'_> {
     }
 }
 
-/// Removes a name; returns `false` if a mount point prevents it.
+/// Returns `false` if a mount point prevents it.
 fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
     match unlinkat(directory, name, flags) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
@@ -132,7 +129,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// Returns mount ID and device: a bind mount of the same file system has the same device.
+/// A bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
@@ -155,7 +152,6 @@ enum Place {
 }
 
 impl Place {
-    /// Returns the place of a directory with this name; `None` if halfpower makes none here.
     fn of(self, name: &[u8]) -> Option<Place> {
         let in_tree = || number(name.strip_prefix(TREE)?);
         match self {

@@ -27,8 +27,6 @@ pub(super) fn write(
     file.write_all(&buffer[..held])
 }
 
-/// Reads in calls of `call` bytes through `buffer` into `into`, which holds one call. Returns the
-/// bytes read.
 pub(super) fn read(
     file: &mut File,
     bytes: u64,

@@ -24,7 +24,6 @@ struct Progress {
     moved: u64,
     opened: bool,
     closed: bool,
-    /// Whether a transfer was short, so the requests linked to it were cancelled.
     short: bool,
     error: Option<i32>,
 }
@@ -105,8 +104,7 @@ impl Chain {
         progress.error.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
-    /// Opens, performs the pieces in order, closes; returns the bytes moved. The caller owns names
-    /// and buffers until this returns.
+    /// The caller owns names and buffers until this returns.
     fn run(&mut self, open: FileEntry, pieces: impl Iterator<Item = Entry>) -> io::Result<u64> {
         let mut entries =
             [open].into_iter().chain(pieces.map(FileEntry::from)).chain([close()]).peekable();

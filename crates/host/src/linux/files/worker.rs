@@ -10,7 +10,7 @@ use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The levels of the deepest tree: each directory has two or more below it, with 32-bit numbers.
+/// Each directory has two or more below it, with 32-bit numbers.
 pub(super) const MAX_LEVELS: usize = 33;
 
 pub(super) const SUBDIRECTORY: &[u8; 1] = b"s";
@@ -20,7 +20,6 @@ pub(super) const TREE: &[u8; 1] = b"t";
 /// The longest path: `t4294967295/` on each level, a file's number, and the end.
 const LONGEST: usize = MAX_LEVELS * 12 + 11;
 
-/// A path below a location, written without allocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     bytes: [u8; LONGEST],

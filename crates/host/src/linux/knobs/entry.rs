@@ -35,7 +35,6 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     AsBefore,
-    /// The setting had our value and was restored.
     PutBack,
     /// Another process changed the setting; it is left unchanged.
     Foreign {

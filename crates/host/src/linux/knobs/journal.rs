@@ -1,8 +1,7 @@
 //! The journal of changed settings, on stable storage before any setting changes, so that a later
 //! process can restore them.
 //!
-//! Its writer holds a lock: if it is free, a killed program left the journal. Only the owner can
-//! open either file. Except persistent ones, settings do not survive a reboot.
+//! Its writer holds a lock: if it is free, a killed program left the journal.
 
 use super::entry::{Entry, Outcome};
 use super::known;
@@ -35,21 +34,18 @@ const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// The tries to take the lock: another command may be restoring the settings.
+/// Another command may be restoring the settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The reason why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another program is changing settings.
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
     Busy {
-        /// The path of the lock.
         path: PathBuf,
         holder: Holder,
     },
-    /// A value that the knob does not accept.
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
     #[error(
@@ -264,7 +260,6 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
 /// The result of restoring entries.
 #[derive(Debug, Default)]
 pub struct PutBack {
-    /// Settings restored from our values.
     pub changed: usize,
     /// Settings that were not restored, in sentences.
     pub reported: Vec<String>,
@@ -331,7 +326,6 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// Describes settings that stay changed because a program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
     let mut names: Vec<String> =

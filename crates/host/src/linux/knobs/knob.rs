@@ -8,12 +8,10 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keeper {
-    /// A udev rule; the attribute is below the device's directory.
     Udev {
         devices: Vec<String>,
         attribute: String,
     },
-    /// A kernel parameter (`vm.dirty_ratio`).
     Sysctl(String),
     /// An option in `/etc/fstab`: the value itself, or this prefix and the value.
     Fstab {
@@ -31,10 +29,8 @@ pub struct HostKnob {
     pub places: Vec<(Place, String)>,
     pub(super) keeper: Keeper,
     pub(super) risk: fn(present: &str, value: &str) -> Option<String>,
-    /// The place and value to write if the original value cannot be written.
     pub(super) undo: Option<(Place, String)>,
     pub(super) persistent: bool,
-    /// A file that distinguishes its device from another of the same name.
     pub(super) identity: Option<(PathBuf, String)>,
 }
 
@@ -43,7 +39,6 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// Returns a knob without values to try; `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,

@@ -6,7 +6,6 @@ use super::values::Values;
 use super::{mounted, queue, system};
 use std::path::Component;
 
-/// Returns the knob of a place and its values; `None` if the tables lack the place.
 fn known(place: &Place) -> Option<(String, Values)> {
     let is_plain = place
         .path()

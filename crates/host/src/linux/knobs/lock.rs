@@ -11,7 +11,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The attempts to take a lock, whose file may be replaced at the same moment.
 const ATTEMPTS: u32 = 10;
 
 #[derive(Debug)]
@@ -30,8 +29,8 @@ impl From<io::Error> for LockError {
 }
 
 impl Lock {
-    /// Takes a lock; fails immediately if it is held. Restricts a lock file that other users can
-    /// open, and replaces it if one of them holds the lock.
+    /// Restricts a lock file that other users can open, and replaces it if one of them holds the
+    /// lock.
     pub(super) fn take(directory: &Directory, name: &OsStr) -> Result<Lock, LockError> {
         for _ in 0..ATTEMPTS {
             let file = match directory.create(name, 0o600) {
@@ -76,8 +75,6 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Finds the holder of a lock in `/proc/locks` (proc(5)). If that process has ended, every
-    /// process that has the file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());
@@ -110,7 +107,6 @@ impl Holder {
         self.processes.iter().any(|(holder, ..)| *holder == pid)
     }
 
-    /// Returns whether all holders are users who must not block us.
     fn is_stranger(&self) -> bool {
         let own = geteuid().as_raw();
         let is_other = |user: Option<u32>| user.is_some_and(|user| user != own && user != 0);

@@ -1,8 +1,7 @@
 //! The knobs of this computer: kernel settings that can change a target's speed.
 //!
 //! A knob is a row of a table: in `queue` for block devices, `system` for memory and CPUs,
-//! `mounted` for mounts. [`Session`] sets and restores them; [`journal`] records them in case of a
-//! kill.
+//! `mounted` for mounts.
 
 mod entry;
 pub mod journal;

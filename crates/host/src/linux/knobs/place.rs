@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// Writes a value with one call, as the kernel takes each write as a whole value.
+/// The kernel takes each write as a whole value.
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
@@ -114,7 +114,6 @@ fn atime(mount: &Mount) -> &'static str {
     ["noatime", "relatime"].into_iter().find(|mode| mount.has_option(mode)).unwrap_or("strictatime")
 }
 
-/// Returns flags that a remount clears unless repeated, except access times.
 fn kept_flags(mount: &Mount) -> libc::c_ulong {
     [
         ("ro", libc::MS_RDONLY),

@@ -10,9 +10,7 @@ use std::path::Path;
 
 #[derive(Clone, Copy, PartialEq)]
 enum On {
-    /// The device below the page cache: the file system's, or the target itself.
     Top,
-    /// The devices that requests reach: whole disks, loop devices.
     Disks,
 }
 
@@ -50,7 +48,6 @@ const ROW: Row = Row {
     risk: safe,
 };
 
-/// Attributes that a scheduler resets when it starts.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 const ROWS: [Row; 9] = [

@@ -18,7 +18,6 @@ pub struct Session {
     journal: Journal,
     entries: Vec<Entry>,
     knobs: Vec<Numbered>,
-    /// The last seen value of each entry; `None` if another process changed it.
     now: Vec<Option<String>>,
     ended: bool,
 }
@@ -89,7 +88,6 @@ impl Session {
         Ok(())
     }
 
-    /// Sets a place, or restores it if `value` is `None`.
     fn put(&mut self, index: usize, value: Option<&str>) -> Result<()> {
         let entry = &self.entries[index];
         let wanted = value.unwrap_or(&entry.before).to_owned();

@@ -130,7 +130,6 @@ pub(super) fn known(file: &Path) -> Option<(String, Values)> {
     }
 }
 
-/// Returns the place to set instead if the original value cannot be written.
 pub(super) fn undo_of(place: &Place) -> Option<Place> {
     let name = place.path().strip_prefix(VM).ok()?.to_str()?;
     PARAMETERS.iter().find(|one| one.name == name)?.instead.map(vm)
@@ -190,7 +189,6 @@ fn governor(roots: &Roots) -> Option<HostKnob> {
     Some(knob.with_values(GOVERNORS.into_iter().filter(offered).map(str::to_owned)))
 }
 
-/// Returns the switches of all CPUs' deep idle states: 1 disables them.
 fn idle(roots: &Roots) -> Option<HostKnob> {
     let root = PathBuf::from(PROCESSORS);
     let mut places = Vec::new();

@@ -9,27 +9,21 @@ pub(super) enum Call {
     Sync(Access),
     /// `sync_file_range(fd, offset, bytes, flags)`.
     SyncRange,
-    /// `sync()`.
     SyncSystem,
     Copy(CopyCall),
-    /// `readahead(fd, offset, bytes)`.
     ReadAhead,
     /// `posix_fadvise(fd, offset, bytes, advice)`.
     Advise,
-    /// A call whose requests the kernel shows only at the devices.
     OnlyAtDevices(&'static str),
     ChangeDirectory,
     /// `fallocate(fd, mode, offset, bytes)`.
     Allocate,
-    /// `ftruncate(fd, bytes)`.
     Truncate,
     Open(OpenCall),
     Rename(RenameCall),
     Close,
-    /// `close_range(first, last, flags)`.
     CloseRange,
     Duplicate,
-    /// `fcntl(fd, command, argument)`.
     Control,
     Seek,
     /// `mmap(address, bytes, protection, flags, fd, offset)`.
@@ -54,12 +48,10 @@ pub(super) struct OpenCall {
     pub(super) flags: Option<usize>,
 }
 
-/// A call that gives a file another name. A name may be relative to the directory of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RenameCall {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Whether a descriptor comes before each name.
     pub(super) has_directories: bool,
     pub(super) flags: Option<usize>,
 }
@@ -74,7 +66,6 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
     Call::Rename(RenameCall { from, to, has_directories, flags })
 }
 
-/// A call such as `copy_file_range`. Without a pointer to an offset, the file's position is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
     /// The descriptor that is read, and the pointer to its offset.

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 pub(super) struct StoppedChild {
     pub(super) process: u32,
     go: File,
-    /// The thread of `spawn`, which returns only when the command has replaced this program.
+    /// `spawn` returns only when the command has replaced this program.
     spawned: JoinHandle<io::Result<Child>>,
 }
 

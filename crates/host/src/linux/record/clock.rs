@@ -20,7 +20,7 @@ pub(super) struct TraceClock {
     pairs: Option<[Pair; 2]>,
 }
 
-/// The minimum distance of two pairs; closer ones show the rate too badly.
+/// Closer pairs show the rate too badly.
 const MIN_APART_NS: Nanos = 20_000_000;
 
 impl TraceClock {
@@ -41,7 +41,6 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
-    /// Sets the clock of an instance that has no events yet.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }

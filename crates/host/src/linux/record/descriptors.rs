@@ -4,23 +4,19 @@ use super::identity::{self, Found};
 use apptrace::{Index, Kind, OpenFile};
 use std::collections::HashMap;
 
-/// Index in [`Descriptors::open_files`].
 pub(super) type OpenId = usize;
 
-/// An open file, which several descriptors and processes may share.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) file: Index,
     pub(super) kind: Kind,
     pub(super) flags: OpenFile,
-    /// The position of the next `read` or `write`; `None` if not known.
     pub(super) position: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
 struct Descriptor {
     id: OpenId,
-    /// Whether the descriptor ends when the process begins a new program (O_CLOEXEC).
     ends_at_exec: bool,
 }
 
@@ -62,7 +58,6 @@ impl Descriptors {
         }
     }
 
-    /// Gives a process that begins a new program what is left of a table.
     pub(super) fn exec(&mut self, table: u32, process: u32) {
         let mut left = self.tables.get(&table).cloned().unwrap_or_default();
         left.retain(|_, descriptor| !descriptor.ends_at_exec);

@@ -5,7 +5,7 @@ use apptrace::Access;
 use machine::Nanos;
 use std::collections::BTreeMap;
 
-/// The maximum requests under way that are remembered; the kernel drops some without a completion.
+/// The kernel drops some requests without a completion.
 const MAX_PENDING: usize = 1 << 14;
 
 const SECTOR_BYTES: u64 = 512;
@@ -15,11 +15,9 @@ pub(super) struct DeviceRequest {
     pub(super) at: Nanos,
     /// The time taken; `None` of a flush without data, as its completion names no request.
     pub(super) duration: Option<Nanos>,
-    /// The thread that queued it; a kernel thread for written-back pages.
     pub(super) thread: i32,
     pub(super) device: (u32, u32),
     pub(super) access: Access,
-    /// Whether it is metadata of the file system, such as its journal.
     pub(super) metadata: bool,
     pub(super) offset: u64,
     pub(super) bytes: u64,
@@ -34,12 +32,10 @@ struct Queued {
     metadata: bool,
 }
 
-/// The requests under way, followed through splits and merges from the queue to their completion.
 #[derive(Default)]
 pub(super) struct Devices(BTreeMap<((u32, u32), u64), Queued>);
 
 impl Devices {
-    /// Takes a step; returns the requests that are done.
     pub(super) fn see(
         &mut self,
         at: Nanos,

@@ -7,12 +7,10 @@ use super::seen::{Seen, What};
 use machine::Nanos;
 use std::collections::{HashMap, HashSet};
 
-/// New descriptors, by thread and time.
 #[derive(Default)]
 pub(super) struct EarlyNames(HashMap<(i32, Nanos), Found>);
 
 impl EarlyNames {
-    /// Looks at the descriptors that these events made, as far as they are still theirs.
     pub(super) fn look(&mut self, events: &[Seen]) {
         let mut gone: HashSet<(i32, i32)> = HashSet::new();
         for seen in events.iter().rev() {

@@ -12,7 +12,6 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Returns the field's value; 0 if the event is too short.
     pub(super) fn of(self, event: &[u8]) -> u64 {
         let mut value = [0; 8];
         let size = self.size.min(8);
@@ -67,7 +66,6 @@ fn field(line: &str) -> Option<(String, Field)> {
     Some((name, Field { offset: number("offset:")?, size: number("size:")? }))
 }
 
-/// Returns the bytes of a buffer page, header and data. The file is not in the instance.
 pub(super) fn page_bytes(instance: &TraceInstance) -> Option<usize> {
     // The kernel gives all of it at the first reading, and nothing at another.
     let mut text = [0; 4096];

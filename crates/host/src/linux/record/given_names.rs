@@ -1,7 +1,6 @@
 //! Names of files as programs give them to open(2) and rename(2): a file may be closed before
 //! anyone looks at its descriptor. The kernel's trace has only the name's address, so a program of
-//! a few instructions copies it (bpf(2), Linux, Documentation/bpf/). It stays at the calls' trace
-//! points as long as this process runs; the kernel checks that it can do nothing else.
+//! a few instructions copies it (bpf(2), Linux, Documentation/bpf/).
 
 use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
@@ -21,10 +20,8 @@ const NAME_BYTES: usize = 512;
 const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: i32 = (HEAD_BYTES + NAME_BYTES) as i32;
 
-/// The maximum number of names that wait for their call.
 const MAX_WAITING: usize = 1 << 16;
 
-/// The maximum distance of a call's trace event from its name.
 const SAME_CALL_NS: Nanos = 10_000_000;
 
 const MAP_CREATE: libc::c_long = 0;
@@ -40,7 +37,6 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 
-/// The number of a call's trace event, and the offset of the name's address in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NamePlace {
     pub(super) event: u16,
@@ -131,13 +127,11 @@ impl Drop for Ring {
 
 pub(super) struct NameReader {
     ring: Ring,
-    /// The files whose closing removes the programs from the kernel.
+    /// Closing these files removes the programs from the kernel.
     _open: Vec<File>,
 }
 
 impl NameReader {
-    /// # Errors
-    /// The kernel has no such programs, or does not permit them.
     pub(super) fn open(places: &[NamePlace]) -> io::Result<NameReader> {
         let map = ring_buffer()?;
         let ring = Ring::map(&map)?;
@@ -177,7 +171,6 @@ impl NameReader {
 /// Names of calls in their order, with the time; `None` if a name could not be copied.
 type Names = VecDeque<(Nanos, Option<String>)>;
 
-/// Names that were copied, by thread.
 #[derive(Default)]
 pub(super) struct GivenNames {
     waiting: HashMap<(i32, Which), Names>,
@@ -204,7 +197,7 @@ impl GivenNames {
         });
     }
 
-    /// Returns the name nearest to this time; earlier ones are of calls that were not seen.
+    /// Earlier names are of calls that were not seen.
     pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&of)?;
         let is_nearer =
@@ -246,7 +239,6 @@ fn ring_buffer() -> io::Result<File> {
     bpf(MAP_CREATE, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
 }
 
-/// Returns an instruction: code, destination and source, offset, number.
 fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] {
     let mut bytes = [code, from << 4 | to, 0, 0, 0, 0, 0, 0];
     bytes[2..4].copy_from_slice(&offset.to_le_bytes());
@@ -254,7 +246,6 @@ fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] 
     bytes
 }
 
-/// Returns a program that copies the name whose address is at the place in the event to the ring.
 fn program(map: &File, place: NamePlace) -> Vec<u8> {
     const MOVE: u8 = 0xbf;
     const SET: u8 = 0xb7;
@@ -311,7 +302,6 @@ fn load(program: &[u8]) -> io::Result<File> {
     bpf(PROGRAM_LOAD, &attributes)
 }
 
-/// Runs the program at each such event, on every processor.
 fn attach(program: &File, event: u16) -> io::Result<File> {
     // `struct perf_event_attr` in its first published size: kind, size, and the event's number.
     let mut attributes = Vec::new();

@@ -17,11 +17,9 @@ pub(super) struct Found {
     pub(super) file: TracedFile,
     pub(super) open: OpenFile,
     pub(super) position: Option<u64>,
-    /// Whether the descriptor has O_CLOEXEC.
     pub(super) ends_at_exec: bool,
 }
 
-/// Looks at a descriptor; `None` if the process or the descriptor is gone.
 pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     let path = format!("/proc/{thread}/fd/{descriptor}");
     // Follows the kernel's link to the open file itself.
@@ -123,7 +121,6 @@ pub(super) fn by_name(
     })
 }
 
-/// Names that mean another file in each process.
 const OWN_NAMES: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 fn is_descriptor(name: &Path) -> bool {
@@ -136,8 +133,7 @@ pub(super) fn descriptor_of(name: &Path) -> Option<i32> {
     number.to_str()?.parse().ok()
 }
 
-/// Returns whether a thread's names mean the same files as ours: not in a container. A thread that
-/// is gone is taken for one of ours.
+/// A thread that is gone is taken for one of ours.
 fn is_in_our_mounts(thread: i32) -> bool {
     let of = |thread: &str| fs::read_link(format!("/proc/{thread}/ns/mnt")).ok();
     of(&thread.to_string()).is_none_or(|mounts| Some(mounts) == of("self"))
@@ -165,12 +161,10 @@ fn kind(metadata: &Metadata, name: &str) -> Kind {
     }
 }
 
-/// Returns whether no storage holds the file of this name, unless one is mounted there.
 fn is_virtual(name: &str) -> bool {
     ["/proc/", "/sys/", "/dev/shm/", "/memfd:"].iter().any(|start| name.starts_with(start))
 }
 
-/// Parses flags of open(2).
 pub(super) fn open_file(flags: i32) -> OpenFile {
     OpenFile {
         direct: flags & libc::O_DIRECT != 0,

@@ -3,7 +3,6 @@
 //!
 //! Two trace instances of our own hold the events: system calls of the recorded processes (the
 //! kernel follows their children), and requests of the block layer, which other threads complete.
-//! Binary pages are read at once while that costs little, else once a millisecond.
 
 mod calls;
 mod child;
@@ -54,10 +53,8 @@ const BUFFER_KIB: u32 = 16384;
 /// Events may take this long to reach the buffer.
 const SETTLE_NS: Nanos = 1_000_000;
 
-/// The rest between two readings: lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
-/// The rest if file names do not depend on a look at descriptors.
 const LONG_REST: Duration = Duration::from_millis(4);
 
 /// The recorder rests after it has used this much processor time beyond 2 %.
@@ -67,7 +64,6 @@ const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
-/// The time for which the command may end by itself after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The PID namespace of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
@@ -81,7 +77,6 @@ const PROCESS_EVENTS: [&str; 5] = [
     "ext4/ext4_unlink_exit",
 ];
 
-/// Requests of devices and of io_uring's threads: events of any thread.
 const SYSTEM_EVENTS: [&str; 5] = [
     "block/block_bio_queue",
     "block/block_rq_complete",
@@ -93,19 +88,15 @@ const SYSTEM_EVENTS: [&str; 5] = [
 /// The subject of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A program and its arguments, started by the recorder.
     Command(Vec<OsString>),
     /// A running process with all its threads and children.
     Process(u32),
-    /// All processes of a control group.
     ControlGroup(PathBuf),
-    /// Requests from any program to a block device.
     Device(PathBuf),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// The time after which the recording ends, whatever still runs.
     pub at_most: Option<Duration>,
     /// Whether names are replaced by hashes with a key that is thrown away.
     pub anonymous: bool,
@@ -125,7 +116,7 @@ pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// The copied names; `None` if not permitted: files closed at once may then have no name.
+    /// `None` if not permitted: files closed at once may then have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,
@@ -315,7 +306,6 @@ impl Recorder {
         }
     }
 
-    /// Reads the events that are there, and takes up all that no earlier one can still join.
     fn take<W: Write>(
         &mut self,
         tracker: &mut Tracker<W>,
@@ -396,8 +386,6 @@ fn is_alive(process: u32) -> bool {
     fs::metadata(format!("/proc/{process}")).is_ok()
 }
 
-/// Waits for a command that the recording does not follow any more. After Ctrl-C it gets the
-/// signal, too, and some time.
 fn wait_for(child: &mut Child, stop: &AtomicBool) -> Result<Option<ExitStatus>, RecordError> {
     let mut asked: Option<Instant> = None;
     loop {

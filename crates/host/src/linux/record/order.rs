@@ -45,7 +45,6 @@ impl Order {
         self.heap.push(Held { key: Reverse((request.at_ns, self.count)), request });
     }
 
-    /// Returns the next request, if it started before `horizon` or too many are held.
     pub(super) fn next(&mut self, horizon: Nanos) -> Option<Request> {
         let Reverse((at, _)) = self.heap.peek()?.key;
         (at < horizon || self.heap.len() > MAX_HELD)

@@ -11,10 +11,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// The pages of a processor that are read before the others have their turn.
 const MAX_PAGES: u32 = 256;
 
-/// An instance's events. Fields are dropped in this order: files before the instance.
+/// Fields are dropped in this order: files before the instance.
 pub(super) struct Pipes {
     processors: Vec<File>,
     pub(super) instance: TraceInstance,
@@ -38,8 +37,8 @@ impl Pipes {
         &self.processors
     }
 
-    /// Reads the events that are there. Lowers `horizon` to the time up to which nothing is
-    /// missing. Returns the number of events lost.
+    /// Lowers `horizon` to the time up to which nothing is missing. Returns the number of events
+    /// lost.
     pub(super) fn read(
         &mut self,
         decoder: &Decoder,

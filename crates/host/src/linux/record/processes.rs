@@ -27,7 +27,6 @@ pub(super) fn threads(process: u32) -> Vec<i32> {
         .collect()
 }
 
-/// Returns the processes of a control group and of all groups below it.
 pub(super) fn of_group(group: &Path) -> std::io::Result<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     let mut left: Vec<PathBuf> = vec![group.to_path_buf()];

@@ -16,7 +16,7 @@ pub(super) struct RingRequest {
     pub(super) file: Option<Index>,
 }
 
-/// The requests under way, by the kernel's address of them.
+/// The key is the kernel's address of the request.
 #[derive(Default)]
 pub(super) struct Rings(HashMap<u64, RingRequest>);
 

@@ -25,15 +25,12 @@ pub(super) enum What {
         flags: u64,
     },
     Ended,
-    /// The process begins another program.
     Executed,
-    /// A page of a mapped file was not in the page tables.
     Fault {
         device: u32,
         inode: u64,
         page: u64,
     },
-    /// A name of a file was removed; `result` is as of a system call.
     Unlinked {
         device: u32,
         inode: u64,
@@ -97,7 +94,6 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Adds system calls' events; returns names for `set_event`, and the places of file names.
     pub(super) fn calls(
         &mut self,
         instance: &TraceInstance,
@@ -127,7 +123,6 @@ impl Decoder {
         Ok((names, places))
     }
 
-    /// Adds an event; returns `false` if the kernel lacks it.
     pub(super) fn other(
         &mut self,
         instance: &TraceInstance,

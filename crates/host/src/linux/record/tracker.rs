@@ -39,7 +39,6 @@ struct Pending {
     call: Call,
     arguments: [u64; 6],
     file: Option<Target>,
-    /// The file that a copy writes to.
     to: Option<Target>,
 }
 
@@ -71,11 +70,8 @@ pub(super) struct Tracker<W: Write> {
     start: Nanos,
     names: Names,
     identities: HashMap<Identity, Index>,
-    /// The last file with each device and inode.
     inodes: HashMap<(u64, u64), Index>,
-    /// Devices with files of the recording.
     file_systems: HashSet<u64>,
-    /// Sizes as far as the requests show them, by file.
     sizes: Vec<Option<u64>>,
     pub(super) descriptors: Descriptors,
     threads: HashMap<i32, ThreadState>,
@@ -90,16 +86,12 @@ pub(super) struct Tracker<W: Write> {
     pub(super) order: Order,
     pub(super) early: EarlyNames,
     pub(super) given: GivenNames,
-    /// The names in calls that have not returned, by thread.
     called: HashMap<(i32, Which), String>,
-    /// Present names of files and directories.
     paths: BTreeMap<PathBuf, Index>,
     /// The device and inode of each file.
     places: Vec<(u64, u64)>,
     began: SystemTime,
-    /// Directories of the recording, for names that are relative to them.
     directories: HashMap<Index, PathBuf>,
-    /// Working directories, by process.
     working: HashMap<u32, PathBuf>,
     unseen: BTreeMap<&'static str, u64>,
     pub(super) lost: u64,
@@ -216,7 +208,6 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Writes the requests that started before all that are still under way.
     pub(super) fn write(&mut self, until: Nanos) -> Result<()> {
         let waits = |pending: &&Pending| match (pending.call, pending.file) {
             (Call::Transfer(_), Some((_, kind, _))) => kind != Kind::Stream,
@@ -234,7 +225,6 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Writes the requests whose end was not seen, and everything held back.
     pub(super) fn end(&mut self) -> Result<()> {
         (self.rings, self.devices) = Default::default();
         let pending: Vec<(i32, Pending)> = self.pending.drain().collect();
@@ -321,7 +311,6 @@ impl<W: Write> Tracker<W> {
         self.threads.insert(child, ThreadState { process, table, index: None });
     }
 
-    /// Gives a new program the descriptors that do not end with the old one, in a table of its own.
     fn executed(&mut self, thread: i32) {
         let state = self.state(thread);
         self.descriptors.exec(state.table, state.process);
@@ -386,7 +375,6 @@ impl<W: Write> Tracker<W> {
         Ok(self.descriptors.open(table, descriptor, open, found.ends_at_exec))
     }
 
-    /// Returns the open file of a descriptor; looks at one that was not seen yet.
     pub(super) fn descriptor(&mut self, thread: i32, descriptor: i32) -> Result<OpenId> {
         let table = self.state(thread).table;
         if let Some(id) = self.descriptors.get(table, descriptor) {

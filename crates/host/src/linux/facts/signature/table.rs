@@ -3,7 +3,6 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// Bytes from the start.
     Start(u64),
     /// `before` bytes before the end, which is rounded down to a multiple of `unit` bytes.
     End { unit: u64, before: u64 },
@@ -72,7 +71,6 @@ fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
     (0..end).step_by(2).fold(0, |sum: u16, at| sum.wrapping_add(le16(head, at)))
 }
 
-/// The signature of swap space: the last ten bytes of a page, for each page size.
 const PAGE_ENDS: &[At] =
     &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
 
@@ -384,7 +382,6 @@ const FILE_SYSTEMS: &[Row] = &[
     row("swsuspend", "a hibernated system", FIRST, &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
 ];
 
-/// Partition tables and disk labels, except the MBR, which needs its own function.
 const PARTITIONS: &[Row] = &[
     // Logical sectors have 512 or 4096 bytes.
     row("gpt", "a GPT partition table", &[start(512), start(4096)], &[b"EFI PART"]),

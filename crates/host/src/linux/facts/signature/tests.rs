@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Returns the signature of a sparse medium; negative offsets count from the end.
+/// Negative offsets count from the end.
 fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
@@ -153,8 +153,7 @@ fn gpt_header(sector: u64) -> Vec<u8> {
     header
 }
 
-/// Writes the other fields that libblkid checks. wipefs accepts wrong checksums, except for
-/// partition tables and Stratis.
+/// wipefs accepts wrong checksums, except for partition tables and Stratis.
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();

@@ -227,8 +227,6 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, Access::Open, None, 0, 0)
     }
 
-    /// Returns the name that the program gave, with its directory: that of a descriptor among the
-    /// arguments, or the working one.
     pub(super) fn full_name(
         &mut self,
         seen: &Seen,
@@ -290,7 +288,6 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, how.access, offset, asked, result)
     }
 
-    /// Moves the position of a descriptor over what was done; returns where it began.
     fn moved(
         &mut self,
         thread: i32,

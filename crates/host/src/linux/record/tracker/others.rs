@@ -45,7 +45,6 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Adds a request of a followed or kernel thread: write-back, or what a throttle delays.
     pub(super) fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
         let is_own = self.is_followed(done.thread);
         let number = rustix::fs::makedev(done.device.0, done.device.1);
@@ -93,7 +92,6 @@ impl<W: Write> Tracker<W> {
         self.inodes.get(&(device, inode)).copied()
     }
 
-    /// Adds a fault of a file that the program opened, so not of its own code and libraries.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
         let Some(file) = self.file_of(device, inode) else { return Ok(()) };
         self.add(Traced {
@@ -105,7 +103,6 @@ impl<W: Write> Tracker<W> {
     }
 }
 
-/// Returns whether it is a kernel thread, which has no command line.
 fn is_kernel_thread(thread: i32) -> bool {
     thread == 0
         || std::fs::read(format!("/proc/{thread}/cmdline")).is_ok_and(|words| words.is_empty())

@@ -38,7 +38,6 @@ impl<W: Write> Tracker<W> {
         self.give_names(moved, &from, &to)
     }
 
-    /// Removes the names of a file or directory, with all that is below it.
     fn take_paths(&mut self, at: &Path) -> Vec<(PathBuf, Index)> {
         let below = self.paths.range(at.to_owned()..).take_while(|(path, _)| path.starts_with(at));
         let below: Vec<(PathBuf, Index)> =
@@ -68,7 +67,6 @@ impl<W: Write> Tracker<W> {
     }
 }
 
-/// Resolves links and `..` in its directory.
 fn resolved(path: PathBuf) -> PathBuf {
     let named = path.parent().zip(path.file_name());
     let named = named.and_then(|(above, name)| Some(fs::canonicalize(above).ok()?.join(name)));
