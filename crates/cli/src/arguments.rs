@@ -335,7 +335,6 @@ impl PointArguments {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Load(pub(crate) Vec<LoadStep>);
 
-/// The maximum size of a load; one with all the steps allowed is far smaller.
 const LOAD_FILE: Input = Input::new("a load", 1 << 20);
 
 fn load(text: &str) -> Result<Load, String> {
@@ -345,7 +344,6 @@ fn load(text: &str) -> Result<Load, String> {
     parse_load_file(&text).map(Load).map_err(|why| format!("{path}: {why}"))
 }
 
-/// Parses a percentage above 0: `2%`, `2`.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
@@ -354,7 +352,6 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a whole number; for a range, the error lists the values to write.
 fn count(text: &str) -> Result<u32, String> {
     let number = |text: &str| text.trim().parse::<u32>().ok();
     number(text).ok_or_else(|| match range(text, number) {
@@ -373,14 +370,12 @@ fn request(text: &str) -> Result<u32, String> {
     u32::try_from(size).map_err(|_| format!("'{text}' is too large for one request: at most 1 GiB"))
 }
 
-/// Parses the ends of `1-32`, `4k..1m` or `4k:1m`.
 fn range<T: PartialOrd>(text: &str, end: impl Fn(&str) -> Option<T>) -> Option<[T; 2]> {
     let (low, high) = ["..", "-", ":"].iter().find_map(|between| text.split_once(between))?;
     let (low, high) = end(low).zip(end(high))?;
     (low <= high).then_some([low, high])
 }
 
-/// Returns doublings from `low`; `high` ends the list.
 fn doubled(low: u64, high: u64) -> Vec<u64> {
     let steps = std::iter::successors(Some(low.max(1)), |one| one.checked_mul(2));
     steps.take_while(|&one| one < high).chain([high]).collect()
@@ -394,7 +389,6 @@ fn not_a_range(text: &str, values: Vec<u64>, show: impl Fn(u64) -> String) -> St
     )
 }
 
-/// Parses one of a list of names; an error suggests the nearest.
 pub(crate) fn choices<T, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,

@@ -25,8 +25,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The maximum number of points: few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// The kinds of baseline; the first found is taken. Against last night's check a slow decline would
-/// never show.
+/// Against last night's check a slow decline would never show.
 const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
@@ -184,7 +183,7 @@ fn set_baseline(
     context.console.print(&format!("{}: checks compare with entry {id} from now on\n", of.name))
 }
 
-/// Measures and compares one target; returns whether it is slower.
+/// Returns whether the target is slower.
 fn check_one(
     context: &Context,
     arguments: &Arguments,
@@ -242,8 +241,6 @@ fn check_one(
     Ok(!slower.is_empty())
 }
 
-/// Returns the named entry, else that of --set-baseline, else the newest study or sweep of the
-/// target.
 fn baseline(
     history: &History,
     target: &str,

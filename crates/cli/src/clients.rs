@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Clients {
-    /// Powers of two from 1, then all.
     Powers,
     Numbers(Vec<usize>),
 }
@@ -28,7 +27,6 @@ impl FromStr for Clients {
 }
 
 impl Clients {
-    /// Returns the numbers of clients to measure, of which there are `all`.
     pub(crate) fn of(&self, all: usize) -> Result<Vec<usize>, String> {
         match self {
             Clients::Powers => {

@@ -56,7 +56,6 @@ pub(crate) struct Cli {
 }
 
 impl Command {
-    /// Returns whether the command may take longer than a moment.
     fn measures(&self) -> bool {
         !matches!(
             self,
@@ -212,10 +211,6 @@ impl Cli {
     }
 }
 
-/// Parses the workloads of a `run` or `sweep` command line.
-///
-/// # Errors
-/// The message that the program would print for any other command line.
 pub fn workloads(words: &[String]) -> Result<Vec<Workload>, String> {
     let cli = Cli::try_parse_from(words).map_err(|error| error.render().to_string())?;
     let (Command::Run(arguments) | Command::Sweep(arguments)) = cli.command else {
@@ -258,7 +253,6 @@ mod tests {
     }
 
     proptest! {
-        /// Checks that the commands that an answer prints parse back to the measured workloads.
         #[test]
         fn options_of_a_workload_parse_back(
             (read_percent, pattern, request_bytes, depth, threads) in (0u8..=100, patterns(), 1u32..=1 << 30, 1u32..1000, 1u32..100),

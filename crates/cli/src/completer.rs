@@ -3,7 +3,6 @@
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use std::ffi::OsStr;
 
-/// Completes directories, files, devices and simulated machines.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Targets;
 

@@ -105,7 +105,6 @@ fn each(
     Ok((place, names.iter().map(spec).collect()))
 }
 
-/// Measures one workload on each of several targets, or several on one.
 fn measured<M: Machine>(
     context: &Context,
     machine: &M,

@@ -63,7 +63,6 @@ impl Console {
         Bar::of_steps(&self.progress, steps)
     }
 
-    /// Shows a part of the command that lasts as long as the budget.
     pub(crate) fn time_bar(&self, budget_ns: u64) -> Bar {
         Bar::of_time(&self.progress, budget_ns)
     }
@@ -73,8 +72,7 @@ pub(crate) fn cannot_print(error: io::Error) -> Failure {
     Failure::Run(format!("cannot write to standard output: {error}"))
 }
 
-/// Standard output for another tool's report. Escapes unprintable names; discards output once the
-/// pipe is closed.
+/// Escapes unprintable names; discards output once the pipe is closed.
 pub(crate) struct Report {
     to: PrintableWriter<Stdout>,
     progress: Arc<Progress>,

@@ -13,7 +13,6 @@ pub(crate) const HISTORY_VARIABLE: &str = "HALFPOWER_HISTORY";
 
 #[derive(Clone)]
 pub(crate) struct Context {
-    /// Whether outputs may replace files that halfpower did not create.
     pub(crate) force: bool,
     history: HistoryChoice,
     pub(crate) console: Console,
@@ -54,8 +53,6 @@ impl Context {
         }
     }
 
-    /// Takes `--force`, `--no-history`, `--progress MODE`, `--history FILE` and `--max-written
-    /// SIZE` out of another tool's command line; returns the rest.
     pub(crate) fn take_ours(&mut self, words: &[String]) -> Result<Vec<String>, Failure> {
         let mut rest = Vec::with_capacity(words.len());
         let mut words = words.iter();
@@ -81,7 +78,6 @@ impl Context {
         Ok(rest)
     }
 
-    /// Returns the history file, which is in the state directory if there is no home.
     pub(crate) fn history_file(&self) -> Result<PathBuf, NoHistory> {
         match &self.history {
             HistoryChoice::Nowhere => return Err(NoHistory::Disabled),

@@ -18,13 +18,11 @@ pub(crate) enum Document {
     Replay(Box<ReplayDocument>),
 }
 
-/// The part of a document that shows how to parse the rest.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
-/// Returns the schema; `None` unless it is a document of halfpower.
 pub(crate) fn schema(text: &str) -> Option<String> {
     serde_json::from_str::<Head>(text).ok().map(|head| head.schema)
 }
@@ -62,7 +60,6 @@ impl Document {
         }
     }
 
-    /// Renders the page; `None` if this kind has no page.
     pub(crate) fn html(&self) -> Result<Option<String>, Failure> {
         let drawn = match self {
             Document::Sustained(result) => report::sustained::html(result),
@@ -73,8 +70,6 @@ impl Document {
         drawn.map(Some).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
     }
 
-    /// Returns the figures as a side of a comparison; `None` if the document has none, or is a
-    /// comparison.
     pub(crate) fn side(&self, name: &str) -> Option<Side> {
         match self {
             Document::Sustained(result) => {

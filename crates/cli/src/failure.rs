@@ -1,12 +1,12 @@
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line is invalid or was refused: exit code 2.
+    /// Exit code 2.
     Usage(String),
-    /// A measurement or an output failed: exit code 1.
+    /// Exit code 1.
     Run(String),
-    /// The user interrupted the command: exit code 130, the shell convention.
+    /// Exit code 130, the shell convention.
     Interrupted,
-    /// The reason was already printed; this is the exit code.
+    /// The exit code; the reason was already printed.
     Printed(u8),
 }
 

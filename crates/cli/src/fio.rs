@@ -70,7 +70,6 @@ impl From<FioError> for Failure {
     }
 }
 
-/// The system's facts that fio reports and a `Machine` does not count.
 struct LinuxStats;
 
 impl SystemStats for LinuxStats {
@@ -154,7 +153,6 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
     ))
 }
 
-/// Returns the text of `--enghelp` or `--cmdhelp`.
 fn described(command: &Command) -> Result<Option<String>, Failure> {
     match (command.engine_help.as_deref(), command.option_help.as_deref()) {
         (Some(""), _) => Ok(Some(format!("Available IO engines:\n{}", engine_names()))),
@@ -175,7 +173,7 @@ fn shown(name: &str) -> String {
     printable(&name.chars().take(60).collect::<String>())
 }
 
-/// Reads a job file; as in fio, `-` is standard input.
+/// As in fio, `-` is standard input.
 fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("-") {
         JOB_FILE.bounded(io::stdin().lock()).all()
@@ -184,7 +182,6 @@ fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The maximum size of a job file; one with all the sections allowed has a few MiB.
 const JOB_FILE: Input = Input::new("a job file", 16 << 20);
 
 const STATE: Input = Input::new("a verification state", 16 << 20);
@@ -272,7 +269,6 @@ fn fio_on<M: Machine>(
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
 
-/// The facts of a simulated machine, to which the local counters do not apply.
 struct Nowhere;
 
 impl SystemStats for Nowhere {
@@ -313,7 +309,6 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    /// Opens all outputs in advance; none may be a file of the jobs.
     fn new(
         context: &'a Context,
         command: &'a Command,

@@ -23,10 +23,9 @@ use tune::Tuning;
 /// The maximum size of an export, which is built in memory.
 const MAX_EXPORT_BYTES: usize = 1 << 30;
 
-/// The maximum number of trends shown; those with the most readings come first.
 const MAX_TRENDS: usize = 12;
 
-/// Keeps a result. A history that cannot be written causes a warning, not an error.
+/// Warns, instead of failing, if the history cannot be written.
 fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
     let result = match context.history_file() {
         Ok(path) => History::open(&path)
@@ -111,7 +110,6 @@ pub(crate) struct Measured<'a> {
     pub(crate) began_unix_s: u64,
 }
 
-/// Keeps a document with its figures, for trends and comparisons.
 pub(crate) fn keep_measured(
     context: &Context,
     document: &str,
@@ -450,7 +448,6 @@ fn trend(
     )
 }
 
-/// Adds to a trend what changed on the machine between the readings.
 fn with_changes(history: &History, trend: Trend) -> Result<HistoryRow, HistoryError> {
     let of = |place: usize| history.fingerprint(trend.values[place].entry);
     let changed = |&place: &usize| Ok((place, difference(&of(place - 1)?, &of(place)?)));

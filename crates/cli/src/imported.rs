@@ -9,7 +9,6 @@ use std::path::Path;
 
 const REPORT: Input = Input::new("a report", 64 << 20);
 
-/// Another tool's report as the history stores it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Imported {
     schema: String,
@@ -24,7 +23,6 @@ impl Imported {
         Ok(Imported { schema: IMPORT_SCHEMA.into(), name: name(path), text: text_of(path)? })
     }
 
-    /// Returns whether it is another tool's report, not a document of halfpower.
     pub(crate) fn is_report(&self) -> bool {
         dialect::reading::is_report(&self.name, &self.text)
             && documents::schema(&self.text).is_none()
@@ -65,7 +63,6 @@ fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// Returns the file name, with its directory if the name is too generic.
 fn name(path: &Path) -> String {
     let file = path
         .file_name()

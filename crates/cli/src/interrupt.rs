@@ -35,7 +35,6 @@ pub(crate) fn signals() -> &'static [i32] {
 
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// The terminal for messages about signals, which concern the whole process.
 static CONSOLE: OnceLock<Console> = OnceLock::new();
 
 pub(crate) fn report_to(console: &Console) {
@@ -48,7 +47,6 @@ fn tell(message: &str) {
     }
 }
 
-/// Returns a flag that becomes true at the first of [`signals`].
 pub(crate) fn flag() -> &'static AtomicBool {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
@@ -62,7 +60,6 @@ pub(crate) fn flag() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Handles the signals directly if no thread can be started.
 fn without_thread() {
     for &signal in signals() {
         // The order matters: the second signal finds the flag set and ends the program.
@@ -78,7 +75,6 @@ fn thread(
     std::thread::Builder::new().name(name.into()).stack_size(64 << 10).spawn(body)
 }
 
-/// Stops the run at the first signal, the program at the second.
 fn follow(mut signals: Signals) {
     for signal in signals.forever() {
         if signal == SIGXCPU {

@@ -84,13 +84,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The bytes of address space that the first allocation may take.
 const FIRST_MEMORY: usize = 1 << 20;
 
 const NEEDED_MEMORY: usize = 8 << 20;
 
-/// Returns whether memory is left: a small allocation that fails later would abort the program. The
-/// message needs none.
+/// Returns whether memory is left: a small allocation that fails later would abort the program.
 fn has_memory(bytes: usize) -> bool {
     let has = Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if !has {

@@ -19,7 +19,6 @@ const SETTLED: Duration = Duration::from_millis(200);
 
 const HEADING_EVERY: usize = 20;
 
-/// Prints each second's rates as long as it lives.
 pub(crate) struct Live {
     log: Arc<SecondLog>,
     ended: Arc<AtomicBool>,
@@ -46,7 +45,6 @@ impl Live {
         self.log.clone()
     }
 
-    /// Prints the last lines; returns all seconds.
     pub(crate) fn end(mut self) -> Vec<SecondRecord> {
         self.stop();
         self.log.after(0).iter().map(SecondRecord::from).collect()

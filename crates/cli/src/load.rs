@@ -13,10 +13,8 @@ use std::time::{Duration, Instant};
 /// The length of a look; a scheduler tick counts as 10 ms.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// The number of looks in a row that find no busy program on an idle machine.
 const IDLE_LOOKS: u32 = 5;
 
-/// The maximum number of programs named in a message; others are counted.
 const MAX_NAMED: usize = 4;
 
 /// Options of commands that wait until the machine is idle.
@@ -29,8 +27,6 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
-    /// Waits if asked to, and fails if the machine was not idle in time; otherwise returns a
-    /// warning that names the busy programs.
     pub(crate) fn look(&self, context: &Context) -> Result<Option<String>, Failure> {
         let look = || busy_programs(&Roots::default(), LOOK);
         let Some(limit_ns) = self.wait_idle else {
@@ -68,7 +64,6 @@ impl LoadArguments {
     }
 }
 
-/// Names busy programs: `postgres (0.9 CPUs), rsync (0.1 CPUs, 120 MiB/s) and 2 more`.
 fn named(busy: &[BusyProgram]) -> String {
     let each = busy.iter().take(MAX_NAMED).map(|one| {
         let mut uses = Vec::new();

@@ -8,7 +8,6 @@ use crate::context::Context;
 use crate::failure::Failure;
 use hosts::Launch;
 
-/// Returns the launch of this process together with others; `None` for a single process.
 pub(crate) fn launch() -> Option<Launch> {
     Launch::of(|name| std::env::var(name).ok())
 }
@@ -24,7 +23,6 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
     }
 }
 
-/// Runs a command that was started several times.
 pub(crate) fn run(context: &Context, cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let measures = matches!(
         cli.command,

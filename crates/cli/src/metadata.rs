@@ -81,7 +81,6 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the first option that needs several clients.
     fn of_several(&self) -> Option<&'static str> {
         let given = [
             (self.clients.is_some(), "--clients"),
@@ -133,7 +132,6 @@ fn plan(arguments: &Arguments) -> Result<MetadataPlan, Failure> {
     Ok(plan)
 }
 
-/// Parses options in one word, for another command.
 pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--metadata '{options}': {why}"));
     let words =
@@ -152,7 +150,6 @@ pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
     plan(&arguments)
 }
 
-/// Checks the place, and what `clients` write there; removes leftovers of killed runs.
 fn prepare(
     context: &Context,
     arguments: &Arguments,
@@ -175,7 +172,6 @@ fn prepare(
     Ok(())
 }
 
-/// Prints the document, and keeps it in the history.
 fn show<T: serde::Serialize>(
     context: &Context,
     json: bool,

@@ -104,7 +104,6 @@ const VALUES: [(&str, &[&str], &str); 12] = [
     ("--engine", &["psync", "posix", "pread", "rw"], "--engine sync"),
 ];
 
-/// Names the option to write, if another tool or command has the one that this command lacks.
 pub(crate) fn hint(
     error: &clap::Error,
     cli: &mut clap::Command,
@@ -172,7 +171,6 @@ pub(crate) fn hint(
     ))
 }
 
-/// Replaces the programming language's words in an error of the parser.
 pub(crate) fn plain(message: &str) -> String {
     [
         ("invalid digit found in string", "it is not a whole number"),
@@ -185,7 +183,6 @@ pub(crate) fn plain(message: &str) -> String {
     .fold(message.to_owned(), |text, (its, ours)| text.replace(its, ours))
 }
 
-/// Returns the command of a line and its path: `history show`.
 fn innermost(
     cli: &clap::Command,
     words: impl Iterator<Item = OsString>,
@@ -207,7 +204,6 @@ fn has(command: &clap::Command, option: &str) -> bool {
     }
 }
 
-/// Returns the other commands that have an option, `run` first.
 fn others(cli: &clap::Command, path: &str, name: &str) -> Vec<String> {
     let Some(option) = name.strip_prefix("--") else { return Vec::new() };
     let mut names: Vec<&str> = cli

@@ -52,7 +52,6 @@ pub(crate) fn optional(
     path.map(|path| output(context, option, path, targets)).transpose()
 }
 
-/// Returns the target and the layers under it, or a simulated machine's description file.
 fn with_backing(target: &Path) -> Vec<PathBuf> {
     let mut all = vec![target.to_path_buf()];
     if let Some(machine) = crate::target::machine_file(target) {
@@ -70,8 +69,8 @@ pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> 
     text.map_err(|error| Failure::Run(format!("cannot turn the results into JSON: {error}")))
 }
 
-/// Writes an output. On failure, saves the text to a new temporary file and names it in the error.
-/// Also fails if the directory was moved.
+/// On failure, saves the text to a new temporary file and names it in the error. Also fails if the
+/// directory was moved.
 pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     match output.write(text.as_bytes()) {
         Ok(()) => Ok(()),
@@ -117,7 +116,6 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
     })
 }
 
-/// Writes an output that could not be opened earlier, as [`save`] does.
 pub(crate) fn save_late(
     context: &Context,
     option: &str,
@@ -173,8 +171,7 @@ pub(crate) fn report_page(results: &Results) -> Result<String, Failure> {
     report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
-/// Prints the answer on one screen, then the path of the report. `details` come first, so that the
-/// answer stays on the screen.
+/// Prints `details` first, so that the answer stays on the screen.
 pub(crate) fn show_study(
     context: &Context,
     results: &Results,
@@ -205,7 +202,6 @@ pub(crate) fn show_study(
 pub(crate) enum Form {
     Json,
     Screen,
-    /// The tables of the experiments, the evidence, then the answer.
     Details,
 }
 
@@ -235,7 +231,6 @@ impl Drop for Directory<'_> {
 }
 
 impl<'a> Directory<'a> {
-    /// Creates the directory and checks that the known file names can be written.
     pub(crate) fn new(
         context: &'a Context,
         path: &'a Path,
@@ -260,8 +255,7 @@ impl<'a> Directory<'a> {
         save_late(self.context, "--output", &path, self.targets, text).map(|()| path)
     }
 
-    /// Writes report.html and a table for each experiment. Tries all files and returns the first
-    /// failure.
+    /// Tries all files and returns the first failure.
     pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
         let report = self.save("report.html", &report_page(results)?);
         let tables: Vec<_> =

@@ -20,7 +20,7 @@ const MIXED_READS: u8 = 70;
 
 pub(crate) const RUN_NS: u64 = 1_000_000_000;
 
-/// The length of runs in turn with others, in ns: short, for many blocks.
+/// The length of runs in turn with others: short, for many blocks.
 pub(crate) const TURN_RUN_NS: u64 = 400_000_000;
 
 /// The maximum number of threads that emulate depth without an engine; more would measure the
@@ -77,7 +77,6 @@ fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
 /// The maximum number of workloads in a sweep; more would take weeks.
 const MAX_WORKLOADS: usize = 100_000;
 
-/// Refuses more combinations than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     check_op(arguments)?;
     let count = lists(arguments)
@@ -93,7 +92,6 @@ pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses options that no operation uses.
 fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
     let has = |op: &str| arguments.op.iter().any(|one| one == op);
     let shown = arguments.op.join(",");
@@ -185,7 +183,6 @@ pub(crate) fn target_of(
     Ok((place, spec))
 }
 
-/// Returns the bytes, with parity, of all members of a target of at least this size.
 fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     let members = spec.places.len() as u64;
     if members < 2 {
@@ -196,7 +193,6 @@ fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     bytes.div_ceil(chunk).div_ceil(with_data).saturating_mul(chunk).saturating_mul(members)
 }
 
-/// A function that adds what the command knows to a document before it is shown.
 pub(crate) type Finish<'f> = &'f dyn Fn(&mut Results) -> Result<(), Failure>;
 
 pub(crate) fn points_on<M: Machine>(
@@ -294,7 +290,6 @@ pub(crate) fn points_on<M: Machine>(
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
-/// Returns whether the preset's only point meets the bar published for it, if any.
 pub(crate) fn published_bar(
     preset: &tune::Profile,
     point: &Point,
@@ -324,7 +319,6 @@ pub(crate) fn of_clients<M: Machine>(
     Ok(workloads.into_iter().flat_map(each).collect())
 }
 
-/// Refuses options for clients that are processes.
 fn one_process(arguments: &PointArguments) -> Result<(), Failure> {
     let given = [(arguments.shared_file, "--shared-file"), (arguments.save.is_some(), "--save")];
     match given.iter().find(|(given, _)| *given) {
@@ -335,7 +329,6 @@ fn one_process(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// Refuses options for many clients if there is only one.
 pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
     let given = [
         (arguments.clients.is_some(), "--clients"),
@@ -350,7 +343,6 @@ pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// Refuses metrics in a command that writes none.
 pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
     one_client(arguments)?;
     match &arguments.openmetrics {
@@ -362,7 +354,6 @@ pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// Measures on the first target. The progress counts `runs` of each workload. Fails if interrupted.
 pub(crate) fn measured_document<M: Machine>(
     context: &Context,
     runner: &mut Runner<'_, M>,
@@ -394,7 +385,6 @@ pub(crate) fn repeats(arguments: &PointArguments) -> Repeats {
     }
 }
 
-/// Finds the best rate of each workload within the p99 goal, with one point per depth tried.
 fn within_p99<M: Machine>(
     context: &Context,
     runner: &mut Runner<'_, M>,
@@ -473,8 +463,7 @@ fn with_bar(
     Ok(points)
 }
 
-/// Returns the preset's workloads, or every combination of the options' lists; the last option
-/// varies fastest.
+/// Varies the last option fastest.
 pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
     let mut grid = vec![base(arguments)];
     if let Some(profile) = arguments.profile() {
@@ -538,7 +527,6 @@ fn client_files(arguments: &PointArguments) -> ClientFiles {
     }
 }
 
-/// Returns a preset's workload with the options that it leaves open.
 fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
     let base = base(arguments);
     let with = |&memory: &Memory| Workload {

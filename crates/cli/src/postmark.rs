@@ -39,7 +39,6 @@ pub(crate) struct Arguments {
 
 const START_FILE: &str = ".pmrc";
 
-/// The maximum length of an input line; longer ones are truncated.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 
 const HISTORY: usize = 1000;
@@ -81,7 +80,6 @@ pub(crate) fn postmark(context: &Context, arguments: &Arguments) -> Result<(), F
     }
 }
 
-/// Says how much a run writes, and refuses too much.
 fn check(context: &Context, config: &Config) -> Result<(), String> {
     let places = config.plan.locations.iter().map(|one| one.path.to_string_lossy());
     let places: Vec<_> = places.collect();
@@ -138,7 +136,7 @@ impl SessionRunner<'_> {
         Ok(outcome)
     }
 
-    /// Reads without editing; prints the prompt before each line, as the original does.
+    /// Prints the prompt before each line, as the original does.
     fn plain(&mut self) -> Result<Outcome, Failure> {
         let waiting = Arc::new(AtomicBool::new(false));
         for &signal in crate::interrupt::signals() {
@@ -170,8 +168,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Reads edited lines from a terminal, with a history. An interrupted run returns to the
-    /// prompt.
+    /// Returns to the prompt after an interrupted run.
     fn edited(&mut self) -> Result<Outcome, Failure> {
         let unreadable = |error: ReadlineError| {
             Failure::Run(format!("cannot read commands from the terminal: {error}"))
@@ -332,7 +329,6 @@ fn edits_lines() -> bool {
     able && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Reads the next line; `None` at the end. Discards the rest of an overlong line.
 fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     let mut input = stdin.lock();
     let mut line = Vec::new();
@@ -348,7 +344,6 @@ fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// Returns the default file if it exists; refuses another user's as root.
 fn start_file() -> Result<Option<&'static Path>, Failure> {
     let path = Path::new(START_FILE);
     match std::fs::metadata(path) {
@@ -362,7 +357,6 @@ fn start_file() -> Result<Option<&'static Path>, Failure> {
     }
 }
 
-/// Returns whether this can be the history file: a regular file that the user trusts, or a new one.
 fn is_usable(path: &Path) -> bool {
     let (Ok((directory, _)), Some(name)) =
         (Directory::make(parent(path), PRIVATE), path.file_name())

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 const TICK: Duration = live::SPARE_LOOK;
 
-/// The time that a command must take before progress is shown.
 const FIRST_BAR: Duration = Duration::from_millis(750);
 
 const FIRST_LINE: Duration = Duration::from_millis(2500);
@@ -39,7 +38,6 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// Resolves `auto` and `bar` by what the terminal allows.
     fn here(self) -> Mode {
         let dumb = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
         match (self, std::io::stderr().is_terminal() && !dumb) {
@@ -63,7 +61,6 @@ pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode 
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Done {
-    /// Steps, the last of which ended at this time from the start.
     Steps {
         done: u64,
         of: u64,
@@ -103,7 +100,6 @@ impl Task {
         .clamp(0.0, 1.0)
     }
 
-    /// Returns the time left; `None` as long as nothing can be extrapolated.
     fn left(&self) -> Option<Duration> {
         match self.done {
             Done::Time { passed_ns, of_ns } => {
@@ -133,7 +129,6 @@ struct Picture {
 struct Drawn {
     task: Option<Task>,
     bar: Option<ProgressBar>,
-    /// Whether the report on the terminal stopped within a line.
     within_line: bool,
     in_line: bool,
     stopped: bool,
@@ -152,7 +147,6 @@ impl Progress {
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes what is drawn, because something else will be printed.
     fn clear(&self, stop: bool) {
         let mut drawn = self.drawn();
         drawn.task = None;
@@ -165,12 +159,10 @@ impl Progress {
         self.drawn().units = units;
     }
 
-    /// Prints while nothing is drawn.
     pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
         self.drawn().suspend(print)
     }
 
-    /// Prints a part of a report, which may stop within a line.
     pub(crate) fn reported<T>(&self, within_line: bool, print: impl FnOnce() -> T) -> T {
         let mut drawn = self.drawn();
         if within_line {
@@ -237,13 +229,11 @@ impl Drop for Display {
     }
 }
 
-/// The sequence that erases the rest of the line.
 const ERASE: &[u8] = b"\x1b[K";
 
 /// The width in columns of a picture that follows a part of a report on its line.
 const IN_LINE: usize = 44;
 
-/// Draws a picture after the cursor, which does not move.
 fn draw_in_line(drawn: &mut Drawn, picture: &Picture) {
     let percent = format!("{:.0} %", picture.share * 100.0);
     let numbers = picture.numbers.replace("operations/s", "/s");
@@ -313,7 +303,6 @@ impl Painter {
         }
     }
 
-    /// Returns the rate now, or that of the last run with its workload.
     fn numbers(&mut self) -> (Option<String>, String) {
         let now = Instant::now();
         let filled = live::FILLING.read().map_or(0, |(done, _)| done);
@@ -374,7 +363,6 @@ fn rates(bytes_per_s: f64, iops: f64, mean_latency_ns: f64) -> String {
     format!("{}, {iops:.0} IOPS, mean {}", show_rate(bytes_per_s), show_time(mean_latency_ns))
 }
 
-/// Returns the picture; `None` if there is nothing to show.
 fn picture(
     task: Option<&Task>,
     work: Option<(f64, Option<Duration>)>,
@@ -416,7 +404,6 @@ impl Picture {
     }
 }
 
-/// The width in columns of the bar with the percentage.
 const BAR_COLUMNS: usize = 24;
 
 fn draw(drawn: &mut Drawn, picture: &Picture) {
@@ -511,7 +498,6 @@ impl Drop for Bar {
     }
 }
 
-/// A clock with a bar over a time budget.
 pub(crate) struct Watch {
     began: Instant,
     /// The journal, which also counts the runs before `--resume`.

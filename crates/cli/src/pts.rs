@@ -292,7 +292,6 @@ fn show_plan(
     context.console.print(&text)
 }
 
-/// Returns the commands that purge the drive.
 fn sanitize_commands(facts: Option<&TargetFacts>) -> String {
     let device = facts.filter(|facts| facts.kind == TargetKind::Device);
     let name =
@@ -340,7 +339,6 @@ fn stored(path: &Path) -> Result<Option<PtsResult>, Failure> {
     Ok(Some(state))
 }
 
-/// Goes on with a stored test; refuses another one.
 fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<PtsResult, Failure> {
     let other = |what: &str| {
         Err(Failure::Usage(format!(

@@ -80,7 +80,6 @@ pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
 }
 
 impl Arguments {
-    /// Returns the targets, or the current directory if none is named.
     fn targets(&self) -> Vec<PathBuf> {
         if self.targets.is_empty() { vec![PathBuf::from(".")] } else { self.targets.clone() }
     }
@@ -113,7 +112,6 @@ pub(crate) fn replay(context: &Context, arguments: &Arguments) -> Result<(), Fai
     context.console.print(&text(&document))
 }
 
-/// Replays with a bar; keeps the result in the history.
 pub(crate) fn replayed(context: &Context, job: &ReplayJob) -> Result<ReplayDocument, Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let runs = job.settings.runs;
@@ -139,8 +137,6 @@ pub(crate) fn replayed(context: &Context, job: &ReplayJob) -> Result<ReplayDocum
     Ok(document)
 }
 
-/// Returns the place of a trace's files: a directory or a simulated machine, else regions of the
-/// targets.
 pub(crate) fn layout(targets: &[&Path], destroy: &[PathBuf], destroy_signed: bool) -> Layout {
     match targets {
         [place] if is_twin(place) || place.is_dir() => Layout::Files(place.to_path_buf()),

@@ -38,7 +38,6 @@ pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> V
     kept
 }
 
-/// Returns the options of `run` that were given to a command whose work has no such requests.
 pub(crate) fn workload_options<Own: Args>() -> Vec<String> {
     let words = words_of_runs::<Own>(words_typed());
     words.into_iter().filter(|word| word.starts_with("--") && word != "--json").collect()

@@ -10,7 +10,6 @@ use clap_complete::env::Shells;
 use std::io;
 use std::path::PathBuf;
 
-/// The variable that a completion script sets when it runs the program.
 const VARIABLE: &str = "HALFPOWER_COMPLETE";
 
 const NAME: &str = "halfpower";

@@ -25,7 +25,6 @@ pub(crate) enum SmallFiles {
 const COMMANDS: Input = Input::new("a file of PostMark's commands", 1 << 20);
 
 impl SmallFiles {
-    /// Returns the benchmark; `None` without `--postmark FILE` and `--metadata OPTIONS`.
     pub(crate) fn of(
         postmark: Option<&Path>,
         metadata: Option<&str>,
@@ -70,7 +69,6 @@ impl SmallFiles {
         )))
     }
 
-    /// Runs the benchmark once in a directory, or on an unused simulated machine.
     pub(crate) fn run(&self, place: &Path) -> machine::Result<Vec<OperationRate>> {
         if is_twin(place) {
             let refused = |error: twin::Error| {

@@ -25,7 +25,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Measures each layer that can be reached separately.
 pub(crate) fn stack(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     crate::studies::check_budget(arguments.budget)?;
     let plan = Plan {

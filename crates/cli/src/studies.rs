@@ -239,7 +239,6 @@ fn check(context: &Context, path: &Path, results: &Results) -> Result<(), Failur
     }
 }
 
-/// Draws the rates over file and record sizes that `halfpower iozone` adds.
 fn surfaces(text: &str, results: &Results, directory: &Directory<'_>) -> Result<(), Failure> {
     #[derive(serde::Deserialize)]
     struct Document {
@@ -277,7 +276,6 @@ mod tests {
         (crate::points::grid(&arguments, &Engine::ALL), spec)
     }
 
-    /// Checks that commands repeat the workloads of the study.
     #[test]
     fn commands_of_a_study_ask_what_it_measured() {
         let mut found = 0;

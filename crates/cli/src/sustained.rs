@@ -87,7 +87,6 @@ impl SustainedArguments {
     }
 }
 
-/// Returns the shares; fails unless they ascend.
 fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
     if percents.is_sorted_by(|one, next| one < next) {
         return Ok(percents.to_vec());

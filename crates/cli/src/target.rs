@@ -141,7 +141,6 @@ fn size(arguments: &TargetArguments, places: &[PathBuf]) -> Result<Option<u64>, 
     Ok(Some(((max.min(free) / 2) >> 20 << 20).max(1 << 20)))
 }
 
-/// Refuses common mistakes in a target's name; the machine reports other names.
 fn check_target(name: &Path) -> Result<(), Failure> {
     let Some(text) = name.to_str().filter(|_| !is_twin(name) && !name.exists()) else {
         return Ok(());
@@ -184,10 +183,9 @@ fn not_alone(name: &Path) -> Failure {
     Failure::Usage(format!("{}: {why}", name.display()))
 }
 
-/// The maximum length of a path in bytes: `PATH_MAX` without its NUL.
+/// `PATH_MAX` without its NUL.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Refuses names longer than any system call accepts; quotes only their beginning.
 pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     let bytes = name.as_os_str().len();
     if bytes <= MAX_PATH_BYTES {
@@ -199,7 +197,6 @@ pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Finds the local machine, or the simulated one that all names share.
 pub(crate) fn machine_of(context: &Context, names: &[&Path]) -> Result<Where, Failure> {
     names.iter().try_for_each(|name| check_length(name))?;
     let Some(name) = names.iter().find(|name| is_twin(name)) else {
@@ -216,14 +213,12 @@ pub(crate) fn machine_of(context: &Context, names: &[&Path]) -> Result<Where, Fa
     Ok(Where::Twin(Box::new(twin.allowing(context.writes.allowance()))))
 }
 
-/// Returns the description file of `twin:FILE.toml`, with any settings.
 pub(crate) fn machine_file(name: &Path) -> Option<PathBuf> {
     let name = name.to_str()?.strip_prefix("twin:")?;
     let machine = split_file(name).0.split(',').next()?;
     machine.ends_with(".toml").then(|| PathBuf::from(machine))
 }
 
-/// Refuses a simulated machine for commands that create and delete files.
 pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     check_length(name)?;
     if is_twin(name) {
@@ -233,7 +228,6 @@ pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the results to read; `path` may be a directory that has them.
 pub(crate) fn results_at(path: &Path) -> Result<PathBuf, Failure> {
     let file = results_in(path);
     if file.is_dir() {
@@ -245,7 +239,6 @@ pub(crate) fn results_at(path: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// Returns the results in a directory, or `path` itself if there are none.
 pub(crate) fn results_in(path: &Path) -> PathBuf {
     let inside = ["", "halfpower-out"].into_iter().flat_map(|within| {
         ["results.json", "sustained.json"].map(|name| path.join(within).join(name))

@@ -77,7 +77,6 @@ impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
         OverGroup { leader, worker, files: &here.files, members, looks, ended: None }
     }
 
-    /// Returns why the ranks cannot go on; `None` if they can.
     #[cfg(feature = "mpi")]
     pub(crate) fn into_ended(self) -> Option<hosts::Error> {
         self.ended
@@ -185,7 +184,6 @@ fn as_threads<T>(
     })
 }
 
-/// Runs `lead` with the tasks; `started` are those that mpirun started.
 fn with_crew<T>(
     started: Option<&mut dyn Crew>,
     tasks_here: u32,
@@ -206,13 +204,11 @@ fn with_crew<T>(
     }
 }
 
-/// Returns the system and the machine's name, as IOR reports them.
 fn named(facts: &MachineFacts) -> String {
     let system = facts.system.split_whitespace().next().unwrap_or("Linux");
     format!("{system} {}", facts.name)
 }
 
-/// Returns the directory of a file, which may be missing.
 fn directory(file: &Path) -> PathBuf {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).to_owned()
@@ -227,7 +223,6 @@ pub(crate) fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure>
     Ok(directory_facts(directories)?)
 }
 
-/// Returns the directory above one that mdtest makes.
 fn above_missing(directory: &Path) -> Result<PathBuf, Failure> {
     if directory.is_dir() {
         return Ok(directory.to_owned());

@@ -6,7 +6,6 @@ pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(columns, _)| usize::from(columns.0).clamp(60, 160))
 }
 
-/// Returns whether to use colour: on a terminal that supports it, unless NO_COLOR is set.
 pub(crate) fn colour() -> bool {
     let plain = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
     std::io::stdout().is_terminal()
@@ -14,7 +13,7 @@ pub(crate) fn colour() -> bool {
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Formats a table as wide as this terminal; the first `left` columns are aligned to the left.
+/// Aligns the first `left` columns to the left.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
     let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
     report::terminal::table(&head, rows, left, width(), colour())

@@ -31,7 +31,6 @@ struct Document<'a> {
     seed: u64,
 }
 
-/// Returns the full document that `report` reads.
 fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
     let Document { points, warnings, interrupted, began, seed, .. } = document;
     let results =
@@ -48,7 +47,6 @@ fn ended(context: &Context, interrupted: bool) -> Result<(), Failure> {
     }
 }
 
-/// Keeps the document in the history, and writes it to a file if requested.
 fn keep_document<M: Machine>(
     context: &Context,
     output: Option<&Output>,

@@ -193,7 +193,6 @@ fn limits(arguments: &Arguments, noisy: bool) -> Limits {
     }
 }
 
-/// The local machine, whose knobs are set through the journal.
 struct OnHost {
     machine: Resumable<Host>,
     target: host::HostTarget,
@@ -330,7 +329,6 @@ fn on_host(
     Ok(tuning)
 }
 
-/// Returns the plan for the local machine; without root it has no kernel knobs.
 fn plan(
     workloads: Vec<Workload>,
     found: &[HostKnob],
@@ -349,7 +347,6 @@ fn plan(
     not_empty(only_root(plan, found.len()), arguments)
 }
 
-/// Leaves out the trials of the first knobs, the kernel's, if this user cannot set them.
 fn only_root(mut plan: Plan, of_kernel: usize) -> Plan {
     if !host::knobs::may_set() {
         let (kept, other): (Vec<_>, Vec<_>) = plan.trials.into_iter().partition(
@@ -376,7 +373,6 @@ fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// A simulated machine, rebuilt for each setting.
 struct OnTwin {
     spec: TargetSpec,
     knobs: Vec<Knob>,

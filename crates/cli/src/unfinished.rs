@@ -22,7 +22,6 @@ const SUFFIX: &str = ".jsonl";
 /// The maximum size of kept runs; a week's study of a large machine has less.
 const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
 
-/// The age in seconds at which runs that no command resumed are removed.
 const KEPT_FOR_S: u64 = 30 * 86_400;
 
 /// Options that do not change what is measured, and whether they take a value.
@@ -43,7 +42,6 @@ const OF_OUTPUT: [(&str, bool); 14] = [
     ("--progress", true),
 ];
 
-/// Returns the words of a command that say what is measured.
 fn settings(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words;
@@ -67,7 +65,6 @@ fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(1, |sum, byte| rng::hash(sum, u64::from(byte)))
 }
 
-/// The file being written, created once there is a run to keep.
 struct Writer {
     console: Console,
     directory: PathBuf,
@@ -128,7 +125,7 @@ struct Left {
 }
 
 impl Left {
-    /// Reads kept runs; `None` if a process still writes them, or none can be used.
+    /// Returns `None` if a process still writes the runs, or none can be used.
     fn read(directory: &Directory, name: &OsStr) -> Option<Left> {
         let file = directory.open_to_append(name).ok()?;
         match file.try_lock() {
@@ -170,14 +167,11 @@ pub(crate) struct Unfinished {
     journal: Arc<Journal>,
     writer: Arc<Mutex<Writer>>,
     command: &'static str,
-    /// The start of the names of files of the same settings on the same targets.
     prefix: String,
     resumed: Option<(Begun, Vec<String>)>,
 }
 
 impl Unfinished {
-    /// Starts to keep runs. With `resume`, goes on with those that the last interrupted command of
-    /// this name kept for these targets; fails if there are none.
     pub(crate) fn begin(
         context: &Context,
         command: &'static str,
@@ -292,12 +286,10 @@ impl Unfinished {
         Resumable::new(machine, Arc::clone(&self.journal))
     }
 
-    /// Returns a clock that counts the time of the earlier runs, too.
     pub(crate) fn watch(&self, context: &Context, budget_ns: u64) -> Watch {
         Watch::new(context.console.time_bar(budget_ns)).over(Arc::clone(&self.journal))
     }
 
-    /// Returns when the interrupted command began; `None` unless this process resumes one.
     pub(crate) fn began_unix_s(&self) -> Option<u64> {
         self.resumed.as_ref().map(|(begun, _)| begun.unix_s)
     }
@@ -320,7 +312,6 @@ impl Unfinished {
         all
     }
 
-    /// Removes the runs if the results are complete; otherwise says how to go on.
     pub(crate) fn end<T>(self, result: &Result<T, Failure>) {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if writer.file.is_none() {

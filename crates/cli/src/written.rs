@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use sustained::WearChange;
 use workload::Workload;
 
-/// The bytes that the runs of a command write, apart from making their targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Planned {
     /// As many bytes as another tool's options ask for.
@@ -27,7 +26,6 @@ pub(crate) enum Planned {
 struct State {
     planned: Planned,
     destroys: bool,
-    /// The bytes that the drive may take over its life, as given by the user.
     endurance: Option<u64>,
     max: Option<u64>,
     announced: bool,
@@ -35,7 +33,6 @@ struct State {
 
 const HINT: &str = "raise --max-written, or ask for less";
 
-/// The bytes that one command writes: their plan, first line and limit.
 #[derive(Clone)]
 pub(crate) struct Writes {
     announcement: Arc<Announcement>,
@@ -71,14 +68,14 @@ impl Writes {
         self.state().max
     }
 
-    /// Sets the value of `--max-written`. Call it before a machine is made.
+    /// Call this before a machine is made.
     pub(crate) fn allow(&self, max: Option<u64>) {
         if max.is_some() {
             self.state().max = max;
         }
     }
 
-    /// Sets what the runs will write. Call it before the targets are opened.
+    /// Call this before the targets are opened.
     pub(crate) fn plan(&self, planned: Planned) {
         self.state().planned = planned;
     }
@@ -91,7 +88,6 @@ impl Writes {
         self.plan(Planned::Runs(PlannedWrites::of(workloads, repeats)));
     }
 
-    /// Sets the time of runs that only time ends, if they write.
     pub(crate) fn plan_for(&self, writes: bool, ns: u64) {
         let timed_ns = if writes { ns } else { 0 };
         self.plan(Planned::Runs(PlannedWrites { timed_ns, ..PlannedWrites::default() }));
@@ -101,7 +97,6 @@ impl Writes {
         self.state().endurance = bytes;
     }
 
-    /// Notes whether existing files and devices may be overwritten.
     pub(crate) fn destroys(&self, destroy: &[PathBuf]) {
         self.state().destroys |= !destroy.is_empty();
     }
@@ -114,7 +109,6 @@ impl Writes {
         self.max().filter(|_| self.is_reached()).map(show_size)
     }
 
-    /// Returns a warning about results that the limit cut short.
     pub(crate) fn note(&self) -> Option<String> {
         self.reached().map(|max| {
             format!("--max-written {max} was reached: some writes are shorter or were left out; a larger limit shows them")
@@ -130,7 +124,6 @@ impl Writes {
         })
     }
 
-    /// Announces and checks the bytes of a command whose files no machine opens.
     pub(crate) fn of_files(
         &self,
         [min_bytes, max_bytes]: [u64; 2],
@@ -165,7 +158,6 @@ impl Announcement {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Announces and checks the bytes before the first one is written to the targets.
     fn before(&self, targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
         if !targets.iter().any(|facts| facts.writable) {
             return Ok(());
@@ -205,7 +197,6 @@ fn is_silent(destroys: bool) -> bool {
     !destroys && !std::io::stderr().is_terminal()
 }
 
-/// Returns the share of the drives' endurance that a long run takes.
 fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     let most = match &state.planned {
         Planned::UpTo { bytes, .. } => *bytes as f64,
@@ -234,7 +225,6 @@ fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     }
 }
 
-/// Refuses more than `--max-written` allows, if it is known to be more.
 fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     let Some(max) = max else { return Ok(()) };
     let least = fill_bytes.saturating_add(match planned {
@@ -252,7 +242,7 @@ fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     ))
 }
 
-/// Returns the amount in words, before and after the place; `None` if nothing is written.
+/// Returns the words before and after the place; `None` if nothing is written.
 fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[String; 2]> {
     let limit = max.map_or(String::new(), |max| format!(", at most {},", show_size(max)));
     let shown = |bytes: u64| show_size_rounded(bytes as f64);

@@ -11,8 +11,6 @@ fn workloads(document: &Value) -> &[Value] {
     document["interference"]["workloads"].as_array().expect("they ran at once")
 }
 
-/// Checks that the separate results equal plain runs, as simulations repeat exactly, and that one
-/// disk is slower for three workloads.
 #[test]
 fn a_scan_random_reads_and_a_log_share_one_simulated_disk() {
     let target = "twin:gateway-1997 --size 100m --runtime 5s";

@@ -218,7 +218,6 @@ fn two_arms_of_simulated_machines() {
     assert_eq!(document["method"]["in_turn"]["blocks"], 1, "the same comes again every time");
 }
 
-/// Checks that real runs in turn find a large difference and leave nothing behind.
 #[test]
 fn two_arms_of_this_machine_with_setup_commands() {
     let _one = common::alone();
@@ -280,7 +279,6 @@ fn an_interrupt_shows_the_results_so_far() {
     assert!(common::test_files(directory.path()).is_empty());
 }
 
-/// Compares reports of each tool, written by the tool itself or by halfpower.
 #[test]
 fn reports_of_other_tools() {
     let directory = tempfile::tempdir().unwrap();

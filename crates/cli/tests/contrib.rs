@@ -15,7 +15,6 @@ fn read(name: &str) -> String {
     fs::read_to_string(format!("{CONTRIB}/{name}")).unwrap()
 }
 
-/// Parses a YAML document; `None` without a parser.
 fn yaml(name: &str) -> Option<Value> {
     const PARSER: &str =
         "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
@@ -32,7 +31,6 @@ fn yaml(name: &str) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// Creates a directory with a history that knows its directory `data`.
 fn measured() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::create_dir(place.path().join("data")).unwrap();
@@ -47,7 +45,6 @@ fn run_in(place: &Path, words: &str) -> Ended {
     finish(run)
 }
 
-/// Checks that a check exported its verdict, whatever it found.
 fn assert_checked(ended: &Ended, metrics: &Path) {
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     let text = fs::read_to_string(metrics).unwrap();
@@ -113,7 +110,6 @@ fn the_cron_job_checks_its_volume() {
     assert_checked(&ended, &place.path().join("halfpower.prom"));
 }
 
-/// Runs the steps of the action as the runner does.
 #[test]
 fn the_action_measures_and_compares() {
     let Some(action) = yaml("github-action/action.yml") else { return };

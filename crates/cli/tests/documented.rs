@@ -66,7 +66,6 @@ struct Shown {
     text: String,
 }
 
-/// Returns the commands in a page's indented and fenced blocks.
 fn shown(page: &str) -> Vec<Shown> {
     let mut found: Vec<Shown> = Vec::new();
     let (mut fenced, mut continued) = (false, false);
@@ -86,7 +85,6 @@ fn shown(page: &str) -> Vec<Shown> {
     found
 }
 
-/// Removes a shell comment, which begins with `#` after a blank, outside quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
@@ -126,7 +124,6 @@ fn shortened(text: &str) -> String {
     text
 }
 
-/// A directory with everything that a page's commands name.
 struct Scratch {
     root: tempfile::TempDir,
     devices: Result<[Loop; 3], String>,
@@ -182,8 +179,6 @@ impl Scratch {
         scratch
     }
 
-    /// Replaces names of this computer by names in the directory. `None`: a device is named, and
-    /// none can be made.
     fn placed(&self, text: &str) -> Option<String> {
         let root = self.root.path().to_str().expect("paths of tests are UTF-8");
         let mut text = text.to_owned();
@@ -218,7 +213,6 @@ impl Scratch {
         self.shell(&format!("{} --help", text.replace(['[', ']'], "")))
     }
 
-    /// Returns why a shown command does not work; `None` if it does.
     fn fault(&self, shown: &Shown) -> Option<String> {
         let reason = PARSED_ONLY
             .iter()
@@ -247,7 +241,6 @@ impl Scratch {
     }
 }
 
-/// Creates a history with 20 runs, and a comparison as entry 21.
 fn history(directory: &Path) -> PathBuf {
     let file = directory.join("history.sqlite");
     let run = |words: &str| {

@@ -141,7 +141,6 @@ fn a_steady_throttle_shows_no_change() {
     }
 }
 
-/// Processes that each use a processor until dropped.
 struct Busy(Vec<std::process::Child>);
 
 impl Busy {

@@ -155,7 +155,6 @@ fn a_job_continues_after_ignored_errors() {
     }
 }
 
-/// Jobs whose options determine their requests and bytes.
 const COUNTED: &str = "\
 [global]\nsize=4m\n\
 [files]\nnrfiles=4\nrw=read\nbs=16k\n\
@@ -251,8 +250,6 @@ fn counts_match_debians_fio() {
     }
 }
 
-/// Checks jobs with io_size and loops: whole passes if each has an end, else the requested number
-/// of requests.
 #[test]
 fn passes_match_debians_fio() {
     let fio = or_skip!(fio());

@@ -148,7 +148,6 @@ fn a_job_that_appends_begins_at_the_end_of_the_file() {
     assert!(unknown.status.code() == Some(2) && said.contains("write size="), "{said}");
 }
 
-/// Returns a job's requests in order: file, kind, offset and length.
 fn requests(ours: bool, options: &str) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     succeeds(ours, directory.path(), &format!("--name=j {options} --write_iolog=log"));
@@ -202,7 +201,6 @@ fn files_of_several_sizes_are_as_large_as_those_of_fio_and_end_by_themselves() {
     }
 }
 
-/// Returns a job's operations on whole files in order, with the file's name.
 fn operations(ours: bool, options: &str) -> Vec<(&'static str, String)> {
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new("strace");

@@ -13,7 +13,6 @@ use std::process::Command;
 /// A call: its name, the file, and the offset (0 for a sync).
 type Call = (String, String, u64);
 
-/// Returns a job's calls on files whose names begin with `j.`, by thread.
 fn calls(ours: bool, options: &str) -> Vec<Call> {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path();
@@ -163,7 +162,6 @@ fn strided_zones_go_on_to_the_end_of_the_file() {
     assert_eq!(zones(true), zones(false));
 }
 
-/// Returns each request's file and block in order, from `write_iolog`.
 fn requests(ours: bool, options: &str) -> Vec<(String, u64)> {
     let directory = tempfile::tempdir().unwrap();
     let words = format!("--name=a --bs=4k --size=256k --write_iolog=log {options}");

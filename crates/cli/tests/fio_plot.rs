@@ -19,8 +19,6 @@ fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Returns the directory of the programs: a virtual environment in the build directory, created
-/// once if Python and pip are installed.
 fn programs() -> Result<PathBuf, String> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio-plot");
     let programs = environment.join("bin");
@@ -36,7 +34,6 @@ fn programs() -> Result<PathBuf, String> {
     Ok(programs)
 }
 
-/// The files of one test: a `fio` that is halfpower, data, output.
 struct Bench {
     directory: tempfile::TempDir,
     path: String,
@@ -82,7 +79,6 @@ impl Bench {
         assert!(output.status.success(), "{program} {arguments:?}: {reported}");
     }
 
-    /// Plots a figure and checks that it is an image.
     fn draw(&self, name: &str, arguments: &[&str]) {
         let file = format!("{name}.png");
         let mut all = vec!["-i", "out/data/4k", "-T", "halfpower", "-o", &file];

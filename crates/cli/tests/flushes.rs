@@ -12,7 +12,6 @@ use std::path::Path;
 
 /// The device's limit in bytes per second.
 const ADMITTED: u64 = 20_000_000;
-/// The allowed error of a rate, or of a time relative to fio's.
 const TOLERANCE: f64 = 0.15;
 /// The maximum attempts of a comparison: the machine is shared.
 const TRIES: u32 = 3;
@@ -34,7 +33,6 @@ fn near(value: f64, truth: f64) -> bool {
     (value / truth - 1.0).abs() < TOLERANCE
 }
 
-/// Repeats a run until its values are as expected.
 fn settles(what: &str, mut run: impl FnMut() -> Result<(), String>) {
     let mut last = Ok(());
     for _ in 0..TRIES {
@@ -46,7 +44,7 @@ fn settles(what: &str, mut run: impl FnMut() -> Result<(), String>) {
     panic!("{what}: {}", last.unwrap_err());
 }
 
-/// Every fio option that flushes to stable storage. Each writes 20 MiB, which takes a second.
+/// Each writes 20 MiB, which takes a second.
 const FLUSHES: [&str; 12] = [
     "--size=20m --end_fsync=1",
     "--size=20m --fsync_on_close=1",
@@ -166,7 +164,6 @@ fn warnings(point: &Value) -> String {
     point["warnings"].to_string()
 }
 
-/// Words of the warnings about writes left in a cache, and about reads from it.
 const TAKEN: &str = "in the page cache and not on a device when the last write returned";
 const SERVED: &str = "came from the page cache and not from a device";
 

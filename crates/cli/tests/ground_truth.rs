@@ -12,7 +12,6 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-/// The job's file, which exists before the job.
 const DATA: &str = "data";
 const DATA_BYTES: u64 = 4 << 20;
 
@@ -34,7 +33,6 @@ struct Case {
     depth: (f64, f64),
     /// The shares of requests with O_DIRECT and with O_DSYNC.
     how: (f64, f64),
-    /// The requests per second between the first and the last.
     rate: Option<f64>,
 }
 
@@ -244,7 +242,6 @@ fn sum(report: &Value, pointer: &str) -> f64 {
     report["jobs"].as_array().unwrap().iter().map(|job| number(job, pointer)).sum()
 }
 
-/// Returns why a recording is not as expected; empty if it is.
 fn faults(case: &Case, recording: &Recording) -> Vec<String> {
     let mut faults = Vec::new();
     let mut check = |what: &str, found: f64, truth: f64, is_so: bool| {
@@ -388,7 +385,6 @@ fn sectors(volume: &Mount) -> [f64; 2] {
     [numbers[2] * 512.0, numbers[6] * 512.0]
 }
 
-/// Checks requests that only the device shows, and all other ways to it.
 #[test]
 fn what_reaches_the_device_is_what_its_counters_say() {
     if !can_record() || !common::fio::fio_is_here() {

@@ -39,7 +39,6 @@ impl History {
         ended.stdout
     }
 
-    /// Returns the entries, newest first.
     fn entries(&self) -> Vec<Value> {
         serde_json::from_str(&self.good("history --json")).unwrap()
     }
@@ -318,7 +317,6 @@ fn an_unwritable_history_does_not_fail_a_measurement() {
     assert_eq!(fs::read(&foreign).unwrap(), before);
 }
 
-/// Fills the disk at every step of creating and writing the file.
 #[test]
 fn a_full_disk_does_not_fail_a_measurement() {
     for size in ["4k", "12k", "40k", "72k"] {
@@ -340,7 +338,6 @@ fn a_full_disk_does_not_fail_a_measurement() {
     }
 }
 
-/// Checks that killed writers lose at most their own run.
 #[test]
 fn killed_writers_leave_a_history_that_opens() {
     let history = History::new();
@@ -369,7 +366,6 @@ fn killed_writers_leave_a_history_that_opens() {
     assert!(kept >= finished, "{kept} of {finished} finished runs are kept");
 }
 
-/// Runs as a service, which has no HOME, and with homes that cannot hold a file.
 #[test]
 fn without_a_home_results_go_to_the_state_directory() {
     let place = tempfile::tempdir().unwrap();
@@ -424,7 +420,6 @@ fn a_user_without_a_home_is_warned_that_nothing_is_kept() {
     }
 }
 
-/// Checks that a later run, which may be slower already, is not the baseline.
 #[test]
 fn a_check_of_a_preset_compares_with_its_first_run() {
     let history = History::new();
@@ -540,8 +535,6 @@ fn several_entries_are_compared_with_what_changed_between_them() {
     history.run("history show 1 99").refused(&["99"]);
 }
 
-/// Simulates a month: the machine drifts by 1 %, gets another system, and three times its link
-/// loses 5 % for three nights.
 #[test]
 fn a_month_of_checks_finds_every_regression_of_five_percent() {
     const NIGHTS: usize = 30;

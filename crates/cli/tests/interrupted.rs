@@ -11,7 +11,6 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Starts a command, and interrupts it some time after its first file.
 fn interrupted(directory: &Path, words: &str, input: &str) -> Ended {
     let mut command = command(HALFPOWER, words.split_whitespace());
     let mut child = command.current_dir(directory).stdin(Stdio::piped()).spawn().unwrap();
@@ -41,7 +40,6 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the document of an interrupted command, and its report; only the document is left.
 fn reported(words: &str, input: &str) -> (Value, String) {
     let directory = tempfile::tempdir().unwrap();
     let done = interrupted(directory.path(), words, input);
@@ -190,7 +188,6 @@ fn postmark_reports_the_transactions_until_then() {
     assert_eq!(document["postmark"]["runs"].as_array().unwrap().len(), 1, "no second run began");
 }
 
-/// Interrupts a program, or its process group, while a shell command of the user runs.
 fn interrupted_in_command(words: &[&str], group: bool) -> Ended {
     let directory = tempfile::tempdir().unwrap();
     let child =

@@ -10,7 +10,6 @@ mod together;
 
 use common::{HALFPOWER, command, finish};
 
-/// Runs a command as if a launcher had started several processes.
 fn as_rank(rank: &str, words: &str) -> common::Ended {
     let mut command = command(HALFPOWER, words.split_whitespace());
     command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", rank);
@@ -71,7 +70,6 @@ mod over_mpi {
         }
     }
 
-    /// Launches blocks of processes, as mpirun separates them with a colon.
     pub fn launch(directory: &Path, blocks: &[(usize, &[&str], &str)], words: &str) -> Command {
         let mut all: Vec<String> = MPIRUN.map(String::from).to_vec();
         for (place, (processes, before, program)) in blocks.iter().enumerate() {
@@ -92,7 +90,6 @@ mod over_mpi {
         finish(launch(directory, &[(processes, &[], HALFPOWER)], words))
     }
 
-    /// Returns the document; mpirun must end well.
     pub fn document(ended: &Ended) -> Value {
         let document = ended.good_json();
         let schema: Value = serde_json::from_str(&results::schema()).unwrap();
@@ -181,7 +178,6 @@ mod over_mpi {
         }
     }
 
-    /// A control group with a limit of its own.
     pub struct SlowGroup(PathBuf);
 
     impl SlowGroup {
@@ -238,7 +234,6 @@ mod over_mpi {
         assert!(sentence(&document).contains("rank 2 ("), "{}", sentence(&document));
     }
 
-    /// Writes a copy of the program with another version.
     pub fn write_other_version(path: &Path) {
         let label = b"halfpower-hosts-version ";
         let mut program = fs::read(HALFPOWER).unwrap();
@@ -314,7 +309,6 @@ mod over_mpi {
         }
     }
 
-    /// Returns the process of a rank, among mpirun's own children.
     pub fn process_of(mpirun: u32, rank: &str) -> Option<u32> {
         let tasks = fs::read_dir(format!("/proc/{mpirun}/task")).ok()?;
         let children: String = tasks
@@ -447,8 +441,6 @@ mod over_mpi {
         assert!(test_files(Path::new(mount.name())).is_empty());
     }
 
-    /// Interrupts a command of two clients and goes on with it; returns its document. It takes the
-    /// kept runs, and the history has the result.
     fn resumed(words: &str, interrupt: impl Fn(u32)) -> Value {
         let directory = memory_directory();
         let state = memory_directory();
@@ -485,7 +477,6 @@ mod over_mpi {
         common::places::tool("kill", &[signal, &process.to_string()]).unwrap();
     }
 
-    /// Kills rank 0, which can no longer write anything.
     fn kill_rank_0(mpirun: u32) {
         send("-KILL", process_of(mpirun, "0").unwrap());
     }

@@ -22,7 +22,6 @@ assert ours == samples(collector)
 print(json.dumps(ours))
 ";
 
-/// Returns name, labels and value of every sample; `None` without the parsers.
 fn parsed(file: &Path) -> Option<Vec<(String, Value, f64)>> {
     const PYTHON: &str = "/usr/bin/python3";
     let known = Command::new(PYTHON).args(["-c", "import prometheus_client"]).output();

@@ -35,7 +35,7 @@ const WORDS: [&str; 16] = [
     "/../",
 ];
 
-/// A change of the bytes; positions are modulo the length.
+/// Positions are modulo the length.
 #[derive(Debug, Clone)]
 enum Change {
     Flip(usize, u8),

@@ -227,7 +227,6 @@ fn a_device_without_destroy_data_is_only_read() {
     assert_ne!(hash_of(name), before, "now it was named");
 }
 
-/// A run that lasts a minute, filling its file or measuring.
 struct Running {
     child: Option<Child>,
 }
@@ -266,7 +265,6 @@ impl Drop for Running {
     }
 }
 
-/// Returns the bytes that a process has read from files and devices so far.
 fn bytes_read(id: u32) -> u64 {
     let io = fs::read_to_string(format!("/proc/{id}/io")).unwrap_or_default();
     io.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok()).unwrap_or(0)

@@ -60,7 +60,6 @@ fn enough_iops_are_found_and_more_do_not_help() {
     assert!(text.stdout.contains("--recorded-on"), "{text:?}");
 }
 
-/// Reads that wait for 300 IOPS take ten times as long as with 3,000.
 #[test]
 fn a_quota_is_the_limit_and_the_cheapest_keeps_the_goal() {
     let directory = tempfile::tempdir().unwrap();

@@ -61,7 +61,6 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the text without our own section, with `_` for whole seconds and rates.
 fn normalised(text: &str) -> String {
     let mut kept = Vec::new();
     let mut ours = false;
@@ -89,7 +88,6 @@ fn normalised(text: &str) -> String {
     kept.join("\n")
 }
 
-/// Checks that both programs print the same for the same input, except for times.
 fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]) {
     let Some(original) = ["/usr/bin/postmark", "/usr/games/postmark"]
         .iter()
@@ -148,7 +146,6 @@ fn a_file_of_commands_matches_the_original() {
     assert_beside_debian(&[start, runs], &["commands"], b"show\n");
 }
 
-/// Checks the counts of the default run against the original's manual.
 #[test]
 fn the_default_run_without_the_original() {
     let here = tempfile::tempdir().unwrap();
@@ -349,7 +346,6 @@ fn a_disk_fills_up_during_a_run() {
     assert!(names(here).is_empty(), "{:?}", names(here));
 }
 
-/// Starts a long command and signals it once its directory exists.
 fn interrupted(
     arguments: &[&str],
     directory: &Path,
@@ -605,8 +601,6 @@ fn metadata_that_cannot_be_measured() {
     assert_eq!(names(here.path()), ["plain"]);
 }
 
-/// Checks that lines are editable and have a history; Ctrl-C cancels a line or a run, but not the
-/// session.
 #[test]
 fn a_session_at_a_terminal() {
     if Command::new("script").arg("--version").output().is_err() {

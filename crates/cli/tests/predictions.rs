@@ -29,7 +29,6 @@ fn predictions_of(setup: &Setup) -> Vec<Predicted> {
     results.answer.expect("an answer").predictions
 }
 
-/// Checks that the answer fits 30 lines of 100 columns; the predictions are in the details.
 fn fits_a_screen(results: &Results) {
     let answer = results.answer.as_ref().expect("an answer");
     let text = report::terminal::answer(results, 100, false);

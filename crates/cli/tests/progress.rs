@@ -76,7 +76,6 @@ fn a_closed_standard_error_disturbs_nothing() {
     shown.good_json();
 }
 
-/// Checks the bar on a terminal that `script` provides.
 #[test]
 fn a_terminal_has_a_bar() {
     let _alone = alone();
@@ -99,7 +98,6 @@ fn a_terminal_has_a_bar() {
     assert!(!shown.stdout.contains("halfpower: 0:"), "{shown:?}");
 }
 
-/// Checks the terminal of another tool's command in its first three seconds.
 #[test]
 fn dialects_show_the_rate_and_the_time_left_on_a_terminal() {
     let _alone = alone();

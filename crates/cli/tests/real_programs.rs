@@ -25,8 +25,6 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// Creates a file system on a loop device that every user may enter; `None`, with a message,
-/// without the permission.
 fn volume() -> Option<Mount> {
     if !Path::new("/sys/kernel/tracing/instances").is_dir() {
         skip("recording needs root and tracefs");
@@ -53,7 +51,6 @@ fn profile(trace: &Path) -> Value {
     finish(command(HALFPOWER, ["profile", trace.to_str().unwrap(), "--json"])).good_json()
 }
 
-/// Sums a figure over the files whose name contains `part`.
 fn sum(profile: &Value, part: &str, pointer: &str) -> f64 {
     let files = profile["files"].as_array().unwrap();
     let of_part = files.iter().filter(|file| file["name"].as_str().unwrap().contains(part));
@@ -125,7 +122,6 @@ fn rocksdb_syncs_its_log_at_each_write() {
     assert_eq!(longest["role"], "log", "{longest:#}");
 }
 
-/// Returns the programs of the newest PostgreSQL; `None`, with a message, if it is not installed.
 fn postgres() -> Option<PathBuf> {
     let found = sh(Path::new("/"), "ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1 || true");
     let found = found.trim();
@@ -136,7 +132,6 @@ fn postgres() -> Option<PathBuf> {
     Some(PathBuf::from(found))
 }
 
-/// Creates a pgbench database on a volume; the server writes its log next to its data.
 fn pgbench_database(at: &Path, commands: &Path) {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -150,7 +145,6 @@ fn pgbench_database(at: &Path, commands: &Path) {
     sh(at, &script);
 }
 
-/// Starts the server, runs this many transactions of one client, and stops it at once.
 fn pgbench(commands: &Path, transactions: u32) -> String {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -189,7 +183,7 @@ fn postgresql_syncs_its_log_as_it_counts() {
     assert!(sizes.iter().all(whole), "{longest:#}");
 }
 
-/// Runs pgbench on a server that is recorded meanwhile; returns pgbench's seconds.
+/// Returns pgbench's seconds.
 fn recorded_pgbench(at: &Path, commands: &Path, transactions: u32, trace: Option<&Path>) -> f64 {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -239,7 +233,6 @@ fn planned(trace: &Path, iops: u32) -> f64 {
     number(&plan, "/predictions/0/elapsed_s")
 }
 
-/// Records on one device; plans and replays for another, on which the program itself then runs.
 #[test]
 fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     const TRANSACTIONS: u32 = 600;
@@ -274,8 +267,7 @@ fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     assert_within(planned(&trace, 150), elsewhere, 0.15, "seconds of the plan");
 }
 
-/// Runs programs whose files grow: on a throttled device the journal decides, as a control group
-/// counts its blocks.
+/// On a throttled device the journal decides, as a control group counts its blocks.
 #[test]
 fn programs_that_append_take_as_long_elsewhere_as_replayed_and_planned() {
     const REDIS: &str = "rm -rf r; mkdir r; cd r; \

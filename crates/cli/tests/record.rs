@@ -34,7 +34,6 @@ fn file<'a>(profile: &'a Value, end: &str) -> &'a Value {
     files.iter().find(is_it).unwrap_or_else(|| panic!("no {end} in {profile:#}"))
 }
 
-/// Counts trace instances whose processes are gone.
 fn left_instances() -> usize {
     let names = fs::read_dir("/sys/kernel/tracing/instances").unwrap();
     let is_left = |name: &str| {

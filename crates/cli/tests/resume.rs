@@ -40,7 +40,6 @@ impl Place {
             .unwrap_or_default()
     }
 
-    /// Returns the whole lines that hold a run.
     fn kept(&self) -> Vec<Value> {
         let text: String =
             self.files().iter().map(|file| fs::read_to_string(file).unwrap()).collect();
@@ -49,8 +48,7 @@ impl Place {
         lines.filter_map(|line| line.get("run").cloned()).collect()
     }
 
-    /// Starts a command and signals it when this many runs are kept; `None` if it has already
-    /// finished.
+    /// Returns `None` if the command has already finished.
     fn stopped(&self, words: &[&str], signal: i32, after_runs: usize) -> Option<Ended> {
         let child = self.command(words).spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
@@ -96,7 +94,6 @@ fn workloads(document: &Value) -> Vec<Value> {
     document["points"].as_array().unwrap().iter().map(point).collect()
 }
 
-/// Checks that each kept run is a run of a point.
 fn has_all(document: &Value, kept: &[Value]) {
     let rates: Vec<f64> = document["points"]
         .as_array()
@@ -117,8 +114,7 @@ fn has_all(document: &Value, kept: &[Value]) {
     }
 }
 
-/// Stops a command, goes on, and checks that nothing was lost. `None` if it has already finished:
-/// on a busy machine a study has few runs.
+/// Returns `None` if the command has already finished: on a busy machine a study has few runs.
 fn stop_and_resume(line: &str, signal: i32, after_runs: usize) -> Option<Value> {
     let place = Place::new();
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -121,7 +121,6 @@ fn the_terminal_shows_the_documents_numbers() {
     listed.refused(&["--request", "2", "halfpower sweep"]);
 }
 
-/// Checks each pattern on every machine; another seed changes every random pattern.
 #[test]
 fn a_seed_determines_the_sequence() {
     let region = (0, 64 << 20);
@@ -187,8 +186,6 @@ fn skewed_patterns_are_measured() {
     halfpower(&format!("run {at} --pattern normal:x")).refused(&["normal:20"]);
 }
 
-/// Checks a file after half of it was written randomly: it shows the blocks written, their data,
-/// and the last write.
 #[test]
 fn runs_with_the_same_seed_are_identical() {
     let _one = common::alone();
@@ -321,7 +318,7 @@ fn presets_run_by_name_and_say_whether_a_published_bar_holds() {
     halfpower("run twin:nvme --workload ectd").refused(&["etcd"]);
 }
 
-/// Checks that each store is followed by a flush: stores to mapped memory do not know O_DSYNC.
+/// Stores to mapped memory do not know O_DSYNC.
 #[test]
 fn durable_writes_to_mapped_memory_are_flushed_one_by_one() {
     let _one = common::alone();

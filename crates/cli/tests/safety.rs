@@ -79,7 +79,6 @@ fn an_unwritable_member_protects_the_others() {
     assert_eq!(read, [7; 8192], "not a byte of it has changed");
 }
 
-/// Returns runs of each dialect that create `data`: a long one and a short one.
 fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     vec![
         (
@@ -107,8 +106,6 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Kills each writer: the file it leaves is refused. Then runs each again, over its own kept file,
-/// and over the file after a change by the user.
 fn made_by_halfpower(here: &Path) {
     let data = here.join("data.dat");
     for (tool, long, short) in writers("data.dat") {

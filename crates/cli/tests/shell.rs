@@ -7,7 +7,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Returns Bash's candidates for the last word, split as Bash splits them.
 fn offered(place: &Path, words: &str) -> Vec<String> {
     const SCRIPT: &str = r#"
         source completions.bash

@@ -7,7 +7,6 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Writes the commands of the published PostMark runs, without a location.
 fn published(directory: &Path) {
     let commands = "# the published run\nset number 10000\nset transactions 20000\nset subdirectories 5\n\
         set size 500 100000\nset read 4096\nset write 4096\nrun\nquit\n";

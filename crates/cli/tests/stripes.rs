@@ -7,14 +7,12 @@ use common::{halfpower, number, points};
 use std::fs;
 use std::path::Path;
 
-/// The size of a member in bytes.
 const MEMBER: u64 = 4 << 20;
 
 fn names(set: &[Loop]) -> String {
     set.iter().map(|member| member.device.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Verifies the data of a logged run through the set.
 fn verified(log: &Path, set: &[Loop], options: &str) -> Option<i32> {
     let ended = halfpower(&format!(
         "verify {} --raid 5 --chunk 16k {} {options} --json",

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
-/// Checks that a study succeeds, reports the speed, and leaves only its report.
 fn assert_answered(ended: &common::Ended, out: &Path, writes: bool) -> Value {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(

@@ -123,7 +123,6 @@ fn written(device: &str) -> u64 {
     stat.split_whitespace().nth(6).unwrap().parse::<u64>().unwrap() * 512
 }
 
-/// Limits a device as a volume with burst credit would, until `done`.
 fn keep_credit(
     device: &str,
     throttle: &Throttle,
@@ -211,7 +210,6 @@ fn a_simulated_run_killed_20_times_has_the_same_tables() {
     }
 }
 
-/// A compressed memory device with less memory than its size.
 struct Zram(u32);
 
 impl Zram {
@@ -302,7 +300,6 @@ fn a_btrfs_file_that_fragments_keeps_a_rate_or_says_how_it_changed() {
     assert!(said && answer.contains("writes/s"), "{answer}\n{levels:#?}");
 }
 
-/// Writes a smartctl that knows one drive.
 fn fake_smartctl(directory: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     let program = directory.join("smartctl");

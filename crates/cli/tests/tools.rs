@@ -24,7 +24,6 @@ fn entries(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the document of a tool's run; every halfpower command can read its points.
 fn document(path: &Path, tool: &str, points: usize) -> serde_json::Value {
     let read = results::read(path).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(read.points.len(), points);
@@ -66,7 +65,6 @@ fn iozone_prints_its_version_and_machine() {
     assert!(said("iozone -M -s 64k -r 64k -i 0 --repeats 1").contains("\tMachine = Linux"));
 }
 
-/// Checks that outputs are replaced, but files that the user changed in between are kept.
 fn replaces_its_own_outputs(here: &Path) {
     let jobs = "fio --name=j --size=64k --bs=4k --rw=write --verify=crc32c";
     let lines = [
@@ -169,7 +167,6 @@ fn iozones_buffered_writes_run_at_memory_speed_below_the_ram_cache() {
     }
 }
 
-/// Checks the gains of `twin validate`, from the command of the study.
 #[test]
 fn sqlios_study_of_the_published_volume_has_the_published_gains() {
     let here = tempfile::tempdir().unwrap();

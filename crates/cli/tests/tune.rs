@@ -36,7 +36,6 @@ fn the_stored_schema_is_current() {
     );
 }
 
-/// A loop device with a known read-ahead, restored when dropped.
 struct Place {
     device: Loop,
     state: tempfile::TempDir,
@@ -71,7 +70,6 @@ impl Place {
         self.state.path().join("tune.journal")
     }
 
-    /// Returns a command with these arguments, in which `DEVICE` is the device.
     fn halfpower(&self, words: &str) -> Command {
         let words = words
             .split_whitespace()
@@ -197,8 +195,7 @@ fn a_small_read_ahead_is_found_and_restored() {
     assert_eq!(place.read_ahead(), "4");
 }
 
-/// Checks that a restored scheduler restores the tags: a kernel that shows `nr_requests` 128 may
-/// hold fewer (6.18 does).
+/// A kernel that shows `nr_requests` 128 may hold fewer tags (6.18 does).
 #[test]
 fn a_restored_queue_has_the_tags_it_shows() {
     let _one = common::alone();
@@ -285,7 +282,6 @@ fn a_value_changed_by_another_process_is_kept_and_reported() {
     assert!(silent.stderr.is_empty(), "{}", silent.stderr);
 }
 
-/// Returns the kernel's line of a mount, without its numbers.
 fn options_of(mount: &Mount) -> String {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(mount.name())).unwrap();
@@ -394,7 +390,6 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
     assert!(prove.contains("twin:gateway-1997,") && prove.contains("wce=on"), "{prove}");
 }
 
-/// Returns a trace of one thread that writes 8 KiB, syncs, and waits 1 ms.
 fn commits() -> String {
     let mut text =
         String::from("7 1.000000 openat(AT_FDCWD, \"/var/wal\", O_WRONLY) = 3 <0.000010>\n");

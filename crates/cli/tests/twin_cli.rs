@@ -436,7 +436,6 @@ fn fit_refuses_unsuitable_results() {
     halfpower(&format!("twin fit {}", file.display())).refused(&["few.json"]);
 }
 
-/// Writes a trace that reads 8 MiB twice, then writes it.
 fn trace(path: &Path) {
     let mut text = String::from("time_ns,op,offset,bytes\n# three passes\n");
     for index in 0..3 * 128u64 {
@@ -802,7 +801,6 @@ fn a_run_reports_the_bus_phases() {
     );
 }
 
-/// Runs the command of every advice; nothing here varies between runs.
 #[test]
 fn every_advice_delivers_its_gain() {
     let out = tempfile::tempdir().unwrap();

@@ -9,8 +9,6 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Returns a thread that reads 4 KiB here and there: reads are `us` long, with `pause_us` between
-/// them.
 fn reader(us: u64, pause_us: u64) -> String {
     let mut text = String::from(
         "7 1700000000.000000 openat(AT_FDCWD, \"/var/data\", O_RDONLY|O_DIRECT) = 3 <0.000010>\n",
@@ -108,7 +106,6 @@ fn a_saved_study_and_the_history_are_used() {
     halfpower_in(here, "profile moved --study").refused(&["--study", "directory"]);
 }
 
-/// Records a script on a new file system; returns the profile, which has a verdict.
 fn recorded(at: &Path, traces: &Path, script: &str) -> Value {
     let trace = traces.join("t.hptrace");
     let trace = trace.to_str().unwrap();
@@ -122,8 +119,6 @@ fn recorded(at: &Path, traces: &Path, script: &str) -> Value {
     finish(command(HALFPOWER, words.into_iter().chain(options))).good_json()
 }
 
-/// Creates a file system of 512 MiB on a loop device; `None`, with a message, without the
-/// permission.
 fn volume() -> Option<Mount> {
     if !Path::new("/sys/kernel/tracing/instances").is_dir() {
         skip("recording needs root and tracefs");

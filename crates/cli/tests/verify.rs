@@ -148,8 +148,7 @@ fn unverifiable_targets_are_refused() {
     missing.refused(&["--verify"]);
 }
 
-/// Makes seeded, overlapping requests over engines, patterns, sizes, file systems and stripes;
-/// bench/verify_alarms.py runs 2,000.
+/// bench/verify_alarms.py runs 2,000 of these.
 #[test]
 fn intact_data_passes_and_damage_is_found() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/verify_alarms.py");

@@ -95,7 +95,6 @@ fn more_than_allowed_is_refused_before_the_start() {
         .refused(&["--max-written x"]);
 }
 
-/// Checks runs whose amount is not known in advance.
 #[test]
 fn runs_end_at_the_limit() {
     let _alone = alone();
@@ -153,7 +152,6 @@ fn runs_end_at_the_limit() {
     assert!(!study["answer"].is_null(), "a study with a limit answers");
 }
 
-/// Checks that the study measures what it can, and says what is missing.
 #[test]
 fn a_study_that_reaches_the_limit_says_so_first() {
     let _alone = alone();

@@ -92,14 +92,12 @@ fn report(
     Err(Failure::Printed(FAILED))
 }
 
-/// Returns the target's name for the document and the history.
 fn target_name(targets: &[PathBuf]) -> String {
     let names: Vec<String> =
         targets.iter().map(|target| target.to_string_lossy().into_owned()).collect();
     names.join(", ")
 }
 
-/// Returns the named entry, else the first replay of this trace: a later one may be slower already.
 fn baseline(
     history: &History,
     named: Option<i64>,

@@ -18,7 +18,6 @@ use std::process::Stdio;
 use twin::Twin;
 use workload::Workload;
 
-/// Returns the name of an option: `--depth` for `--depth=8`.
 fn option_name(word: &str) -> Option<&str> {
     word.starts_with("--").then(|| word.split('=').next().unwrap_or(word))
 }
@@ -26,7 +25,6 @@ fn option_name(word: &str) -> Option<&str> {
 /// Options that exclude each other: an arm's own replaces the common one.
 const EITHER: [[&str; 2]; 2] = [["--runtime", "--bytes"], ["--direct", "--buffered"]];
 
-/// Parses an arm: its own options, then the common ones that it does not replace.
 fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{name} '{own}': {why}"));
     let own_words =
@@ -124,7 +122,7 @@ fn request(arms: &[&Unopened]) -> RunRequest {
     }
 }
 
-/// Opens both arms. Overwrites nothing before both pass the checks.
+/// Overwrites nothing before both arms pass the checks.
 pub(super) fn open(
     [first, second]: [Unopened; 2],
     unfinished: &Unfinished,
@@ -220,7 +218,6 @@ pub(super) fn compare(
     Ok(comparison)
 }
 
-/// Runs the setup command of an arm, if it has one.
 pub(super) fn set_up(setups: [Option<&str>; 2], arm: usize) -> Result<(), Stop<Failure>> {
     let Some(command) = setups[arm] else { return Ok(()) };
     let option = ["--a-setup", "--b-setup"][arm];

@@ -13,7 +13,6 @@ use measure::turns::Limits;
 use results::Output;
 use results::compare::{Comparison, Conduct, Measure, Turn};
 
-/// The parameters that identify a point of the study, and the request for MiB/s.
 const KEYS: [&str; 4] = ["op", "pattern", "request", "threads"];
 
 struct Progress(Watch);

@@ -122,7 +122,6 @@ fn replays(
     judge(context, arguments, &outputs, &replay::compare(context, arguments, trace, arms)?)
 }
 
-/// Shows a comparison; fails if the user interrupted it, it is empty, or a condition is met.
 fn judge(
     context: &Context,
     arguments: &Arguments,
@@ -137,7 +136,6 @@ fn judge(
     fail(context, &arguments.fail_if, comparison)
 }
 
-/// Compares two results; shows a stored comparison again.
 fn read(
     context: &Context,
     results: &[PathBuf],
@@ -157,7 +155,6 @@ fn read(
     Ok(results::compare::compare(&a, &b, crate::context::program(), worth))
 }
 
-/// Fails if the user interrupted the comparison.
 fn not_interrupted() -> Result<(), Failure> {
     if crate::interrupt::flag().load(Ordering::Relaxed) {
         Err(Failure::Interrupted)
@@ -195,7 +192,6 @@ fn show(
     printed.and(html).and(csv)
 }
 
-/// Ends with exit code 3 if a condition is met.
 fn fail(context: &Context, conditions: &[FailIf], comparison: &Comparison) -> Result<(), Failure> {
     let failed: Vec<_> =
         conditions.iter().flat_map(|condition| condition.failed(comparison)).collect();

@@ -34,7 +34,6 @@ pub(super) fn sides(
     Ok([a, b])
 }
 
-/// Returns the stored comparison if it is the only argument.
 pub(super) fn kept(context: &Context, results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
     let [path] = results else { return Ok(None) };
     let text = match entry(path) {
@@ -56,7 +55,6 @@ pub(super) fn kept(context: &Context, results: &[PathBuf]) -> Result<Option<Comp
     }
 }
 
-/// Returns the number of a history entry, unless a file has this name.
 fn entry(path: &Path) -> Option<i64> {
     if path.exists() { None } else { path.to_str()?.parse().ok() }
 }
@@ -104,7 +102,6 @@ fn read(
         .map_err(|error| usage(&error))
 }
 
-/// Returns the side of a document without points.
 fn of_document(name: &str, text: &str) -> Result<Option<Side>, Failure> {
     match Document::parse(name, text)? {
         None => Ok(None),
@@ -120,7 +117,6 @@ fn named(name: &str, results: &Results) -> String {
     format!("{name} ({})", results.target.name)
 }
 
-/// Returns whether this is CSV, by the extension or several columns in the first line.
 fn is_csv(path: &Path, text: &str) -> bool {
     let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let first = text.lines().next().unwrap_or_default();

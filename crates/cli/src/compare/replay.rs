@@ -12,9 +12,8 @@ use measure::turns::{self, Stop, in_turn};
 use results::compare::{Comparison, InTurn, Measure, Measurement, Series};
 use std::path::Path;
 
-/// The maximum number of kinds of requests whose latency is compared.
 const CLASSES: usize = 8;
-/// The values of a run: requests per second, the time, and the p99 of each class.
+/// Requests per second, the time, and the p99 of each class.
 const VALUES: usize = 2 + CLASSES;
 
 struct Both<'a> {
@@ -61,7 +60,6 @@ fn asked(label: String) -> Measurement {
     Measurement { question: label.clone(), label, kind: "replay".into(), ..Measurement::default() }
 }
 
-/// Replays the trace on both arms until the difference is decided or the time is up.
 pub(super) fn compare(
     context: &Context,
     arguments: &Arguments,

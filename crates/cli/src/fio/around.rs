@@ -13,10 +13,8 @@ use std::time::Duration;
 
 pub(super) struct Sets<'a> {
     pub(super) context: &'a Context,
-    /// The jobs' files and the job files, which outputs must not overwrite.
     pub(super) data: &'a [&'a Path],
     pub(super) bar: &'a Bar,
-    /// The sets that have not begun.
     pub(super) rest: &'a [Vec<Job>],
     pub(super) schedulers: &'a mut Schedulers,
     pub(super) warnings: Vec<String>,
@@ -50,7 +48,6 @@ impl AroundSets for Sets<'_> {
 const BEFORE: &str = "exec_prerun";
 const AFTER: &str = "exec_postrun";
 
-/// Returns the options of a job's commands, and the files for what these print.
 pub(super) fn command_outputs(job: &Job) -> Vec<(&'static str, PathBuf)> {
     let options = &job.options;
     [(BEFORE, &options.command_before), (AFTER, &options.command_after)]
@@ -65,7 +62,6 @@ fn output_of(job: &Job, option: &str) -> PathBuf {
 }
 
 impl Sets<'_> {
-    /// Runs a command once for each clone of a job, and saves what it prints.
     fn run(&self, job: &Job, option: &str, command: Option<&str>) -> machine::Result<()> {
         let Some(command) = command else { return Ok(()) };
         let path = output_of(job, option);
@@ -96,7 +92,6 @@ impl Sets<'_> {
     }
 }
 
-/// Returns the longest time of a set of jobs, if all have one.
 fn longest(jobs: &[Job]) -> Option<Duration> {
     let of = |job: &Job| {
         let job = &job.options;

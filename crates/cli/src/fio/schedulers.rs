@@ -13,22 +13,15 @@ use std::path::{Path, PathBuf};
 /// The scheduler that one device should have, by its number in the session.
 type Wanted = (usize, String);
 
-/// The devices whose scheduler changes for a set of jobs.
 pub(super) struct Schedulers {
     /// The session that saves schedulers; `None` if each device has the right one already.
     session: Option<Session>,
-    /// The changes for each set of jobs.
     wanted: Vec<Vec<Wanted>>,
     next: usize,
     warnings: Vec<String>,
 }
 
 impl Schedulers {
-    /// Finds the devices of all jobs that ask for a scheduler; sets nothing yet.
-    ///
-    /// # Errors
-    /// A device without that scheduler, two schedulers for one device at the same time, a user who
-    /// may not set it, or a simulated machine.
     pub(super) fn new<M: Machine>(
         machine: &M,
         plan: &Plan,
@@ -79,7 +72,6 @@ impl Schedulers {
         Ok(Schedulers { session, wanted, next: 0, warnings })
     }
 
-    /// Sets the schedulers of the next set of jobs, and restores those of other devices.
     pub(super) fn set_next(&mut self) -> machine::Result<()> {
         let wanted = self.wanted.get(self.next).map_or(&[][..], Vec::as_slice);
         self.next += 1;
@@ -102,7 +94,6 @@ fn wrong(job: &Job, why: &str) -> Failure {
     job.wrong(format!("ioscheduler={}: {why}", printable(name))).into()
 }
 
-/// The devices with schedulers; finds the one that holds a directory or file.
 #[derive(Default)]
 struct Devices {
     knobs: Vec<HostKnob>,
@@ -110,7 +101,6 @@ struct Devices {
 }
 
 impl Devices {
-    /// Returns the number of the device that holds a file, which may not exist yet.
     fn of(&mut self, path: &Path) -> Result<Option<usize>, Failure> {
         let here = Path::new(".");
         let there = path
@@ -160,7 +150,6 @@ impl Devices {
         Ok(())
     }
 
-    /// Begins to keep the present schedulers; `None` if none will change.
     fn session(
         self,
         wanted: &[Vec<Wanted>],

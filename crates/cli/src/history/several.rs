@@ -9,7 +9,6 @@ use results::compare::Measure;
 use results::history::{Entry, History, HistoryError, Occurrence, difference, trends};
 use std::path::Path;
 
-/// The measures that are compared; the time is that of replays.
 const MEASURES: [Measure; 3] = [Measure::Throughput, Measure::Duration, Measure::LatencyP99];
 
 pub(super) fn show(

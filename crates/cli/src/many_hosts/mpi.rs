@@ -122,23 +122,19 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Refuses a command before anything was asked of the other ranks.
 fn refused(mut leader: Leader<'_, MpiRank, Host>, failure: Failure) -> (Result<(), Failure>, bool) {
     leader.finish();
     (Err(failure), leader.has_lost())
 }
 
-/// The ranks as a machine, while a command measures.
 struct Measuring<'a> {
     context: &'a Context,
     machine: Resumable<Ranks<'a>>,
     unfinished: Option<Unfinished>,
-    /// Whether the reason of an early end was printed.
     told: Cell<bool>,
 }
 
 impl<'a> Measuring<'a> {
-    /// Begins a command, or goes on with an interrupted one.
     fn begin(
         context: &'a Context,
         ranks: Ranks<'a>,
@@ -165,7 +161,6 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Ends all ranks; the reason of an early end becomes the command's.
     fn end(self, result: Result<(), Failure>) -> (Result<(), Failure>, bool) {
         let (ended, lost) = self.machine.into_inner().finish();
         let code = if matches!(ended, Some(Error::Interrupted)) { 130 } else { 1 };
@@ -192,7 +187,6 @@ fn no_twin(place: &Where) -> Result<(), Failure> {
     }
 }
 
-/// Refuses options that many clients do not have.
 fn check(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     if kind == Kind::Run {
         lists_in(arguments)?;
@@ -341,7 +335,6 @@ fn study(
 /// Operations on files get a study's time divided by this.
 const FILES_PART: u64 = 10;
 
-/// Returns the target if it is a directory.
 fn directory_of(spec: &TargetSpec) -> Option<&Path> {
     let [place] = spec.places.as_slice() else { return None };
     place.is_dir().then_some(place)

@@ -19,7 +19,6 @@ use workload::metadata::MetadataPlan;
 /// The files of each client in a first short run, which shows how many fit into the time.
 const FIRST_FILES: u32 = 50;
 
-/// The files of each simulated client.
 const SIMULATED_FILES: u32 = 500;
 
 const SMALL_FILE_BYTES: u32 = 4096;
@@ -27,8 +26,6 @@ const SMALL_FILE_BYTES: u32 = 4096;
 /// The tree of directories of a study: three levels, each with five directories below one.
 const TREE: (u32, u32) = (31, 5);
 
-/// Returns a study's plans: empty files in a directory of each client, in one of all, and in a tree
-/// of each client; then small files that other clients read.
 fn plans_of_study(directory: &Path) -> [MetadataPlan; 4] {
     let own = MetadataPlan { location: directory.to_owned(), ..MetadataPlan::default() };
     let shared = MetadataPlan { directories: 1, shared_directory: true, shift: 1, ..own.clone() };
@@ -38,10 +35,8 @@ fn plans_of_study(directory: &Path) -> [MetadataPlan; 4] {
     [own, shared, tree, small]
 }
 
-/// The minimum number of rounds for an interval.
 const MIN_ROUNDS: u32 = 2;
 
-/// The time of a round of [`FIRST_FILES`] files on each client.
 struct FirstRound {
     phases_ns: Nanos,
     /// The whole time, with the agreement on each start.
@@ -49,8 +44,6 @@ struct FirstRound {
 }
 
 impl FirstRound {
-    /// Returns the plan with rounds and files that fit the time with this many numbers of clients;
-    /// as few as possible if it is too short.
     fn fit(&self, plan: MetadataPlan, counts: usize, time_ns: Nanos) -> MetadataPlan {
         let agreement_ns = self.elapsed_ns.saturating_sub(self.phases_ns);
         let of_rounds = |rounds: u32| u64::from(rounds) * counts as u64;
@@ -148,7 +141,6 @@ struct ByClients<'a> {
     results: &'a [MetadataResult],
 }
 
-/// Measures with the clients that mpirun started: all at once, or in several numbers.
 #[cfg(feature = "mpi")]
 pub(crate) fn by_clients(
     context: &Context,
@@ -171,7 +163,6 @@ pub(crate) fn by_clients(
     finish(context, arguments, document, (measured, &clients.ranks))
 }
 
-/// Returns the numbers of clients to measure, of which there are `all`.
 pub(super) fn counts(arguments: &Arguments, all: usize) -> Result<Vec<usize>, Failure> {
     match &arguments.clients {
         Some(clients) => clients.of(all).map_err(Failure::Usage),

@@ -15,14 +15,12 @@ use workload::metadata::{MetadataError, MetadataPlan};
 
 const STACK_BYTES: usize = 512 << 10;
 
-/// A simulated machine whose volume is on a server.
 pub(super) struct Server {
     files: FileServer,
     setup: Setup,
 }
 
 impl Server {
-    /// Returns the server of a simulated machine; `None` if the place is not one.
     pub(super) fn at(place: &Path) -> Result<Option<Server>, Failure> {
         if !is_twin(place) {
             return Ok(None);
@@ -77,7 +75,6 @@ impl Server {
     }
 }
 
-/// Adds operations on files to a study of a simulated server with several clients.
 pub(crate) fn add_to_simulated_study(context: &Context, setup: &Setup, study: &mut Results) {
     let Some(files) = FileServer::new(setup).filter(|_| setup.clients > 1) else { return };
     let server = Server { files, setup: setup.clone() };
@@ -86,7 +83,6 @@ pub(crate) fn add_to_simulated_study(context: &Context, setup: &Setup, study: &m
     by_clients::add_to_study(context, (Path::new(&place), None), &mut crew, &ranks, study);
 }
 
-/// The clients of a simulated server, as threads that work at the same time.
 struct SimulatedCrew<'s> {
     files: &'s FileServer,
     tasks: Vec<Task<'s, FileClient>>,

@@ -11,13 +11,12 @@ use std::sync::atomic::AtomicBool;
 use twin::settings::split_file;
 use twin::{Setup, Twin, TwinFiles};
 
-/// The file systems of a session. All runs share one machine, chosen by the first.
+/// All runs share one machine, chosen by the first.
 pub(super) struct Places {
     host: HostFiles,
     chosen: OnceLock<Option<Simulated>>,
 }
 
-/// A simulated machine, with the start time of the session.
 pub(crate) struct Simulated {
     name: PathBuf,
     pub(crate) files: TwinFiles,
@@ -25,7 +24,6 @@ pub(crate) struct Simulated {
     pub(crate) began: Began,
 }
 
-/// Returns the machine that a location names; an error for a wrong name, setting or file.
 pub(crate) fn setup_of(name: &Path) -> Result<Setup, FileError> {
     let text = name.to_string_lossy();
     let refused = |why: String| FileError::Refused { path: name.to_owned(), why };
@@ -38,7 +36,6 @@ pub(crate) fn setup_of(name: &Path) -> Result<Setup, FileError> {
 }
 
 impl Simulated {
-    /// Fails as [`setup_of`].
     pub(crate) fn new(name: &Path) -> Result<Simulated, FileError> {
         let setup = setup_of(name)?;
         let (files, twin) = (TwinFiles::new(&setup), Twin::new(setup));
@@ -46,7 +43,6 @@ impl Simulated {
         Ok(Simulated { name: name.to_owned(), files, twin, began })
     }
 
-    /// Returns the volume's facts, advanced by the time of the session.
     pub(crate) fn facts(&self) -> TargetFacts {
         self.twin.pause(self.files.now().saturating_sub(self.twin.now()));
         self.twin.target_facts(&self.twin.volume())

@@ -21,11 +21,8 @@ const FILE_BYTES: u64 = 256 * MIB;
 const RUNS: u32 = 3;
 const MIN_RUN_NS: u64 = 200_000_000;
 const MAX_RUN_NS: u64 = 1_000_000_000;
-/// The kinds of entries to use from the history, in order of preference.
 const KINDS: [&str; 2] = ["study", "sweep"];
 
-/// Returns the study of the named place, or of the directory that the application waits for
-/// longest.
 pub(super) fn of(
     context: &Context,
     arguments: &Arguments,
@@ -66,7 +63,6 @@ fn directory(profile: &Profile) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Returns the newest study of a target, else its newest sweep.
 fn newest(context: &Context, place: &Path) -> Result<Option<Results>, Failure> {
     if !context.history_file().is_ok_and(|file| file.exists()) {
         return Ok(None);
@@ -79,7 +75,6 @@ fn newest(context: &Context, place: &Path) -> Result<Option<Results>, Failure> {
     Ok(entry.map(|entry| history.results(entry.id)).transpose()?)
 }
 
-/// Measures requests like the application's, and those that the verdict may advise.
 fn measured(
     context: &Context,
     arguments: &Arguments,

@@ -12,12 +12,10 @@ use machine::text::printable;
 use machine::{Error, Machine};
 use std::path::{Path, PathBuf};
 
-/// Options of `replay` that another command decides.
 const OWN_OPTIONS: [&str; 3] = ["repeats", "dry_run", "json"];
 
 #[derive(Debug)]
 pub(crate) struct ReplayJob {
-    /// The trace's name as users see it.
     pub(crate) trace: String,
     pub(crate) format: &'static str,
     pub(crate) script: Script,
@@ -44,13 +42,10 @@ impl ReplayJob {
         })
     }
 
-    /// Parses target and options of `replay` in one word, given to `option`; each run is one
-    /// replay.
     pub(crate) fn of_words(option: &str, trace: &Path, own: &str) -> Result<ReplayJob, Failure> {
         ReplayJob::once(&of_words(option, trace, own)?)
     }
 
-    /// Parses options of `replay` for a command that has its own target.
     pub(crate) fn on_target(
         target: &TargetArguments,
         trace: &Path,
@@ -87,8 +82,8 @@ impl ReplayJob {
         self.targets.iter().any(|target| is_twin(target))
     }
 
-    /// Replays; calls `on_run` before each run with its number from 1. A simulated machine is new
-    /// each time, with empty caches.
+    /// Calls `on_run` before each run with its number from 1. A simulated machine is new each time,
+    /// with empty caches.
     pub(crate) fn run(
         &self,
         context: &Context,
@@ -101,7 +96,6 @@ impl ReplayJob {
         Ok(document?)
     }
 
-    /// Checks that these targets can hold the files: makes them, and removes them.
     pub(crate) fn prepare<M: Machine>(
         &self,
         machine: &M,
@@ -110,7 +104,6 @@ impl ReplayJob {
         prepare(machine, &self.script, &layout(targets, &self.destroy, self.destroy_signed))
     }
 
-    /// Replays as [`ReplayJob::run`] does, on a machine that has these targets.
     pub(crate) fn run_on<M: Machine>(
         &self,
         machine: &M,

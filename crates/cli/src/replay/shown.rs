@@ -6,7 +6,6 @@ use machine::text::printable;
 use machine::units::{show_rate, show_size_rounded, show_time, significant};
 use results::compare::{Measure, Measurement, Reading};
 
-/// Returns the time, and the latency of each kind of request.
 pub(crate) fn measurements(document: &ReplayDocument) -> Vec<Measurement> {
     let exact = document.simulated;
     let asked = |label: String, reading: Reading| Measurement {

@@ -27,7 +27,6 @@ use workload::Workload;
 
 type Values = [f64; RUN_MEASURES.len()];
 
-/// Options of requests that belong to a target.
 const OF_A_TARGET: [&str; 6] =
     ["--destroy-data", "--destroy-signature", "--seed", "--size", "--chunk", "--raid"];
 
@@ -37,8 +36,6 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Returns the work that was asked for; `None` without `--postmark`, `--metadata` and
-    /// `--replay`.
     pub(super) fn asked(
         arguments: &Arguments,
         spec: &TargetSpec,
@@ -114,7 +111,6 @@ impl Work {
         }
     }
 
-    /// Returns the facts of a target that is on this computer and not open.
     fn facts(&self, spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
         match self {
             Work::SmallFiles(_) => directory_facts(&spec.places),
@@ -155,7 +151,6 @@ pub(super) fn tuning(
     }
 }
 
-/// A simulated machine, new for each run.
 struct OnTwin {
     work: Work,
     place: PathBuf,
@@ -222,7 +217,6 @@ fn on_twin(
     Ok(tuning)
 }
 
-/// Places on this computer, whose knobs are set through the journal.
 struct OnHost {
     work: Work,
     places: Vec<PathBuf>,

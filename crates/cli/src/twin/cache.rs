@@ -20,7 +20,6 @@ use source::Source;
 use std::path::PathBuf;
 use twin::Setup;
 
-/// The number of accesses up to which every block is counted, unless --sample is given.
 const MANY_ACCESSES: u64 = 20_000_000;
 
 const SAMPLE_BLOCKS: f64 = 262_144.0;
@@ -146,7 +145,6 @@ fn caching(
     })
 }
 
-/// Returns powers of two up to the first that holds the footprint.
 fn usual_sizes(footprint: f64) -> Vec<u64> {
     let mut sizes = vec![(footprint.max(MIB as f64) as u64).next_power_of_two()];
     while sizes.len() < MAX_SIZES && sizes[sizes.len() - 1] > MIB {

@@ -16,8 +16,7 @@ use twin::Setup;
 use twin::description::Drive;
 use workload::Pattern;
 
-/// The largest request to fit. Larger ones only add the overall rate, at the price of long
-/// simulations.
+/// Larger requests only add the overall rate, at the price of long simulations.
 const LARGEST_REQUEST: u32 = 4 << 20;
 
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
@@ -114,13 +113,11 @@ struct Shown<'a> {
     results: String,
     target: &'a str,
     seed: u64,
-    /// Points left out because the kernel merged their requests.
     merged: usize,
     #[serde(flatten)]
     fit: &'a Fit,
 }
 
-/// Returns the named machine, or the modern ones that may match.
 fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failure> {
     if let Some(name) = &arguments.preset {
         return Ok(vec![Setup::parse(name)?]);
@@ -181,7 +178,6 @@ fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
         && reached.is_some_and(|bytes| bytes > 1.25 * f64::from(point.request_bytes))
 }
 
-/// Sets a point to the median of the runs, and half their interquartile range relative to it.
 fn of_runs(mut point: FitPoint, mut runs: Vec<f64>) -> FitPoint {
     runs.retain(|rate| *rate > 0.0);
     runs.sort_by(f64::total_cmp);

@@ -13,7 +13,6 @@ use std::path::Path;
 use sustained::{SUSTAINED_SCHEMA, SustainedResult};
 use twin::Setup;
 
-/// Reads the sustained run in a file; `None` if it holds something else.
 pub(super) fn read(path: &Path) -> Result<Option<SustainedResult>, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{}: {why}", path.display()));
     // Other documents have readers with better messages.

@@ -14,7 +14,6 @@ use results::{Axis, CurveName, Series, Value};
 use std::path::PathBuf;
 use workload::OpKind;
 
-/// The maximum number of labels in a figure; each has a measured and a simulated curve.
 const MAX_LABELS: usize = 4;
 
 /// The mean error above which a curve that was not given is off.
@@ -36,8 +35,6 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Compares every published point with the simulation; fails if the model misses its accuracy
-/// goals.
 pub(super) fn validate(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let output = directory(context, arguments.output.as_ref())?;
     let validation = predict::validate::validate()?;
@@ -134,7 +131,6 @@ fn not_given(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (vec!["not given", "experiment", "values predicted"], rows)
 }
 
-/// Returns `Figures 15 and 16` for `fig15_fig16`.
 fn name_of(name: &str) -> String {
     match name.split_once("_fig") {
         Some((first, second)) => {

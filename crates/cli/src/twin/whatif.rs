@@ -243,7 +243,6 @@ fn page(result: &WhatIf, asked: &[Case]) -> Page {
     }
 }
 
-/// Draws a figure for each operation and pattern with several request sizes or depths.
 fn figures(result: &WhatIf, asked: &[Case]) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
     for one in asked {

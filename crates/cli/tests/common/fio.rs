@@ -7,7 +7,6 @@ use std::process::{Command, Output};
 
 pub const FIO: &str = "/usr/bin/fio";
 
-/// Returns whether Debian's fio is installed; fails if all tools are required.
 pub fn fio_is_here() -> bool {
     let here = Path::new(FIO).exists();
     if !here {
@@ -22,7 +21,6 @@ pub fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
     command.env("HALFPOWER_HISTORY", "none").output().unwrap()
 }
 
-/// Runs one of the two successfully; returns its standard output.
 pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     let output = run(ours, directory, arguments);
     let who = if ours { "halfpower" } else { "fio" };
@@ -34,7 +32,6 @@ pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the jobs of a report, whether or not the run succeeded.
 pub fn jobs_of(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
     let begin = text

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 pub const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
 
-/// Reports that a test cannot run here; fails if all tests are required.
 pub fn skip(why: &str) {
     assert_ne!(
         std::env::var("HALFPOWER_REQUIRE").as_deref(),
@@ -26,7 +25,6 @@ pub fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Returns the value, or ends the test with a message about what is missing.
 #[macro_export]
 macro_rules! or_skip {
     ($made:expr) => {
@@ -37,8 +35,6 @@ macro_rules! or_skip {
     };
 }
 
-/// Returns whether `halfpower record` works here; says why not, and fails if everything is
-/// required.
 pub fn can_record() -> bool {
     use std::os::unix::fs::MetadataExt;
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
@@ -57,14 +53,12 @@ pub fn alone() -> MutexGuard<'static, ()> {
 
 #[derive(Debug)]
 pub struct Ended {
-    /// The exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Ended {
-    /// Parses standard output, which must be a single JSON document.
     pub fn json(&self) -> Value {
         let document = serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
             panic!("standard output is not a JSON document: {error}\n{self:?}")
@@ -78,7 +72,6 @@ impl Ended {
         self.json()
     }
 
-    /// Checks a refusal: exit code 2, empty standard output, and a message with all these words.
     pub fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "bad input ends with 2: {self:?}");
         assert!(self.stdout.is_empty(), "nothing was measured: {self:?}");
@@ -88,7 +81,6 @@ impl Ended {
     }
 }
 
-/// Checks a document of results against the rules; other documents have none.
 pub fn assert_sound(document: &Value) {
     if document["schema"] != results::SCHEMA {
         return;
@@ -123,7 +115,6 @@ pub fn ended(child: Child) -> Ended {
     Ended { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
 
-/// Runs `halfpower` with arguments separated by blanks.
 pub fn halfpower(words: &str) -> Ended {
     finish(command(HALFPOWER, words.split_whitespace()))
 }
@@ -134,7 +125,6 @@ pub fn halfpower_in(directory: &Path, words: &str) -> Ended {
     finish(command)
 }
 
-/// Waits for a condition, at most 20 s.
 pub fn wait_until(what: &str, so: impl FnMut() -> bool) {
     wait_at_most(Duration::from_secs(20), what, so);
 }
@@ -147,7 +137,6 @@ pub fn wait_at_most(time: Duration, what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Returns the test files that halfpower created in a directory, sorted by name.
 pub fn test_files(directory: &Path) -> Vec<String> {
     let names = std::fs::read_dir(directory)
         .unwrap()
@@ -166,7 +155,6 @@ pub fn points(document: &Value) -> &[Value] {
     document["points"].as_array().unwrap()
 }
 
-/// Returns whether a point has numbers; checks that it has either all of them or an error.
 pub fn has_numbers(point: &Value) -> bool {
     let fields = [
         "throughput_bytes_per_s",

@@ -8,7 +8,6 @@ use std::sync::Once;
 /// The version 1 block I/O control groups, on all distributions that have them.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
 
-/// Runs a tool; its messages are the error.
 pub fn tool(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)
@@ -30,7 +29,6 @@ fn text(path: &Path) -> &str {
 
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The start of a test directory's name; the process id follows.
 const TEST: &str = "halfpower-test-";
 
 /// Creates a directory, in memory if possible, to spare the machine's disk. Its name holds the
@@ -45,8 +43,7 @@ pub fn memory_directory() -> tempfile::TempDir {
     if shared.is_dir() { builder.tempdir_in(shared).unwrap() } else { builder.tempdir().unwrap() }
 }
 
-/// Removes what killed tests left: mounts (also of FUSE), loop devices, directories. Unmounts
-/// before it accesses files, which might hang.
+/// Removes what killed tests left. Unmounts before it accesses files, which might hang.
 pub fn sweep() {
     let names =
         fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -74,7 +71,6 @@ pub fn sweep() {
     }
 }
 
-/// Returns whether the process that created a test directory has ended.
 fn is_left(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let process = name
@@ -111,7 +107,6 @@ impl Loop {
         Ok(Loop { device, file, _directory: directory })
     }
 
-    /// Returns the device number, such as `7:0`.
     pub fn number(&self) -> Result<String, String> {
         let name = self.device.trim_start_matches("/dev/");
         let file = format!("/sys/class/block/{name}/dev");
@@ -135,7 +130,6 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts with these arguments before the mount point.
     pub fn with(arguments: &[&str]) -> Result<Mount, String> {
         let directory = tempfile::Builder::new()
             .prefix("halfpower-test-")
@@ -190,7 +184,6 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Sets limits by name: `read_bps`, `write_bps`, `read_iops`, `write_iops`.
     pub fn set(device: &Loop, limits: &[(&str, u64)]) -> Result<Throttle, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let group = own.lines().find_map(|line| line.split_once(":blkio:").map(|(_, group)| group));

@@ -26,7 +26,6 @@ pub enum Instead {
     Error(i32),
     /// Transfers half of the bytes, if there is more than one block.
     Half,
-    /// Flips one bit of each block.
     Flip,
     /// Reports success and does nothing.
     Lose,
@@ -40,7 +39,6 @@ pub enum Instead {
     Hold,
 }
 
-/// A fault for one kind of request, from an offset of a file on.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     pub asked: Asked,
@@ -64,7 +62,6 @@ struct State {
     hits: u64,
     hanging: BTreeSet<u64>,
     held: Vec<Vec<u8>>,
-    /// Whether [`Instead::Hold`] applies to the current request.
     hold: bool,
 }
 
@@ -84,7 +81,6 @@ pub struct FaultyFs {
 }
 
 impl FaultyFs {
-    /// Mounts an empty file system on a directory.
     pub fn mount(at: &Path) -> Result<FaultyFs, String> {
         let device = File::options()
             .read(true)
@@ -129,7 +125,6 @@ impl FaultyFs {
         lock(&self.state).hits
     }
 
-    /// Returns the number of hanging or held requests.
     pub fn hanging(&self) -> usize {
         let state = lock(&self.state);
         state.hanging.len() + state.held.len()
@@ -247,7 +242,6 @@ impl Request<'_> {
         self.u64(16)
     }
 
-    /// Returns the NUL-terminated names after the header and `skip` bytes.
     fn names(&self, skip: usize) -> Vec<&[u8]> {
         self.bytes[HEADER + skip..].split(|&byte| byte == 0).collect()
     }
@@ -311,7 +305,6 @@ impl State {
         instead.filter(|instead| *instead != Instead::Hold)
     }
 
-    /// Returns the answer if a fault decides it without further work.
     fn fault_answer(&mut self, asked: Asked) -> Option<Answer> {
         match self.fault(asked, 0, 1)? {
             Instead::Error(code) => Some(Answer::Error(code)),
@@ -537,7 +530,6 @@ fn half(bytes: usize) -> usize {
     (bytes / 2).max(bytes.min(BLOCK as usize))
 }
 
-/// Returns the reply to INIT: version 7.31, large writes, asynchronous reads.
 fn greeting() -> Vec<u8> {
     const ASYNC_READ: u32 = 1;
     const BIG_WRITES: u32 = 1 << 5;

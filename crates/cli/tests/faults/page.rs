@@ -56,7 +56,6 @@ fn page() -> String {
     page + TAIL
 }
 
-/// Wraps text at 120 characters.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -73,7 +72,6 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns a row's command lines, with the user that runs them.
 fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
     let of = |step: &Step| match step {
         Step::Run(by, lines, _) => lines.iter().map(|line| (*line, by.words)).collect(),

@@ -21,7 +21,6 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// The fault in words, for the page.
     pub fault: &'static str,
     pub given: &'static [Given],
     pub steps: &'static [Step],
@@ -34,7 +33,6 @@ pub const UNHARMED: Row = Row { fault: "", given: &[], steps: &[], leaves: &[] }
 
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    /// Runs each line to its end.
     Run(By, &'static [&'static str], Ends),
     Start(&'static str),
     Until(State),
@@ -45,7 +43,6 @@ pub enum Step {
     Met(&'static str),
     /// Another program, which must fail.
     Fails(&'static str),
-    /// Stops a line while this fault holds one of its requests; continues it later.
     Stop {
         fs: &'static str,
         at: Fault,
@@ -55,7 +52,6 @@ pub enum Step {
     /// Stops a line for 20 of each 40 ms until its end.
     Stutter(Stops, By, &'static str, Ends),
     Together(usize, &'static str, Ends),
-    /// Signals each run of a line at a random time, which the seed determines.
     Storm {
         seed: u64,
         times: u32,
@@ -66,14 +62,12 @@ pub enum Step {
 
 #[derive(Debug, Clone, Copy)]
 pub enum Stops {
-    /// By SIGSTOP and SIGCONT.
     Signals,
     Freezer(&'static str),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum State {
-    /// Checks that this directory has a test file of at least this many bytes.
     TestFile(&'static str, u64),
     Read(u64),
     Written(u64),
@@ -81,9 +75,7 @@ pub enum State {
     Hangs(&'static str),
     Said(&'static str),
     Stopped,
-    /// Checks that this file has at least this many bytes.
     Long(&'static str, u64),
-    /// The directory holds no test file.
     Gone(&'static str),
     Set(&'static str, &'static str, &'static str),
 }
@@ -92,7 +84,6 @@ pub enum State {
 pub struct By {
     pub words: &'static str,
     pub starter: &'static [&'static str],
-    /// Runs the line as a user who owns nothing.
     pub nobody: bool,
     pub stdout: Sink,
     pub stderr: Sink,
@@ -101,9 +92,7 @@ pub struct By {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sink {
     Caught,
-    /// `/dev/full`.
     Full,
-    /// A pipe without a reader.
     Unread,
 }
 
@@ -120,7 +109,6 @@ pub struct Ends {
     pub failed_points: bool,
 }
 
-/// Expects a refusal before anything is done.
 pub const fn refused(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[2], words, failed_points: false }
 }
@@ -141,7 +129,6 @@ pub const INTERRUPTED: Ends = Ends { codes: &[130], words: &[], failed_points: f
 
 pub const KILLED: Ends = Ends { codes: &[], words: &[], failed_points: false };
 
-/// Expects success, apart from points that failed with these words.
 pub const fn failed_points(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[0, 1], words, failed_points: true }
 }
@@ -158,14 +145,12 @@ struct Running {
     by: By,
 }
 
-/// The descriptor through which a user who owns nothing runs the program.
 const PROGRAM_FD: i32 = 97;
 
 const STOP: Duration = Duration::from_millis(600);
 
 const STUTTER: Duration = Duration::from_millis(20);
 
-/// The time after which a command counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 impl Running {
@@ -226,7 +211,6 @@ impl Running {
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
-    /// Waits for the end of the program; kills it and fails the row after a timeout.
     fn status(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -325,8 +309,6 @@ impl Drop for Running {
     }
 }
 
-/// Returns the errors of a document's points. Each point has either an error or numbers, and at
-/// least one has an error.
 fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
     let document: Value =
         serde_json::from_str(stdout).map_err(|error| format!("no document: {error}"))?;
@@ -349,7 +331,6 @@ fn random(seed: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The longest wait before a signal of a storm.
 const STORM_US: u64 = 60_000;
 
 pub fn play(name: &str, row: &Row) {

@@ -28,20 +28,17 @@ use props::Prop;
 
 const MIB: u64 = 1 << 20;
 
-/// The size of each of the stage's disks in bytes.
 pub const DISK: u64 = 8 * MIB;
 
-/// The offset of the partition of [`Given::Partitions`] in bytes.
 const PARTITION: u64 = MIB;
 
-/// Disk settings that halfpower changes and restores.
 const SETTINGS: [&str; 6] =
     ["read_ahead_kb", "scheduler", "nr_requests", "nomerges", "rq_affinity", "wbt_lat_usec"];
 
 /// A name that clears the screen, sets the window's title and reverses the text direction.
 const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
 
-/// An object to create or an event to cause. Names are relative to the stage's directory.
+/// Names are relative to the stage's directory.
 #[derive(Debug, Clone, Copy)]
 pub enum Given {
     /// A user's file of 1 MiB.
@@ -56,16 +53,12 @@ pub enum Given {
     ReadPipe(&'static str),
     /// A node of character device 1:N, such as `/dev/null` (3) or `/dev/full` (7).
     CharNode(&'static str, u32),
-    /// Another node of a disk's device.
     BlockNode(&'static str, &'static str),
     /// A loop device over the zero-filled NAME.img.
     Disk(&'static str),
-    /// A loop device over an existing file, from an offset.
     DiskOver(&'static str, &'static str, u64),
     ReadOnlyDiskOver(&'static str, &'static str),
-    /// Bytes to write at an offset of a disk or file.
     Bytes(&'static str, u64, &'static [u8]),
-    /// A file system on a disk, made by mkfs with these options.
     Made(&'static str, &'static str),
     /// A partition table with one partition from 1 MiB to the end of the disk.
     Partitions(&'static str),
@@ -73,7 +66,6 @@ pub enum Given {
     Partitioned(&'static str, &'static str),
     /// A disk's file system, mounted read-only on a new directory.
     Mounted(&'static str, &'static str),
-    /// The same mount in another mount namespace.
     MountedElsewhere(&'static str),
     /// An overlay on a new directory: its lower directory, then the upper one, which receives the
     /// writes.
@@ -81,56 +73,40 @@ pub enum Given {
     /// A loop device over a file of such an overlay (lower, upper, file), visible only in another
     /// mount namespace.
     DiskElsewhere(&'static str, &'static str, &'static str),
-    /// A bind mount of a directory on a new one.
     Bound(&'static str, &'static str),
     /// An empty EROFS image, mounted without a loop device.
     MountedFile(&'static str, &'static str),
     /// A new btrfs over two disks, the second of which has this name.
     Btrfs(&'static str, &'static str),
-    /// A copy that shares the file's extents.
     Reflink(&'static str, &'static str),
-    /// A file or disk in use as swap space.
     Swap(&'static str),
     Zram(&'static str),
-    /// A file that another process has open for writing.
     HeldForWriting(&'static str),
-    /// A file that the server of the stage's FUSE file systems has open for reading.
     HeldByServer(&'static str),
     Removed(&'static str),
     Tmpfs(&'static str, &'static str),
     Ext4(&'static str),
     ReadOnly(&'static str),
-    /// Fills a mounted file system.
     Full(&'static str),
     /// A mount on a new directory with these arguments of `mount`, in which `{NAME}` is replaced.
     Volume(&'static str, &'static str),
-    /// A bind mount over an existing directory.
     BoundOver(&'static str, &'static str),
     Shell(&'static str),
-    /// A file system that is unmounted lazily while in use.
     LazilyUnmounted(&'static str),
-    /// A FUSE file system with these faults.
     Faulty(&'static str, &'static [Fault]),
-    /// Replaces the faults of the FUSE file system.
     Faults(&'static str, &'static [Fault]),
-    /// A file of 1 MiB on a FUSE file system.
     FaultyFile(&'static str, &'static str),
     Length(&'static str, u64),
-    /// Replaces a directory's only test file by a link to another name.
     TestFileReplaced(&'static str, &'static str),
-    /// Releases the replies that the FUSE file system holds.
     Released(&'static str),
     Mode(&'static str, u32),
     Owned(&'static str, u32),
     /// Moves a file to NAME.was and replaces it by a link to another name.
     Replaced(&'static str, &'static str),
-    /// A socket without a reader.
     Socket(&'static str),
-    /// Ends the stage's processes, which releases their files.
     Unheld,
     /// A file on which a process of this user holds a shared lock.
     Locked(&'static str, u32),
-    /// A control group with a limit and without processes.
     Group(&'static str, Limit),
 }
 
@@ -142,7 +118,6 @@ struct Seen {
     content: u64,
 }
 
-/// A directory with the given objects, which are all removed at the end.
 pub struct Stage {
     // Dropped in reverse order, before the directory.
     props: Vec<Prop>,
@@ -164,7 +139,6 @@ impl Stage {
         Stage { props: Vec::new(), devices: BTreeMap::new(), directory, before: BTreeMap::new() }
     }
 
-    /// Freezes or thaws a control group of either version.
     pub fn freeze(&self, group: &str, frozen: bool) {
         let group = self.path(group);
         let (old, new) = (group.join("freezer.state"), group.join("cgroup.freeze"));
@@ -234,7 +208,7 @@ impl Stage {
         found.unwrap_or_else(|| panic!("no faulty file system '{name}' was given"))
     }
 
-    /// Creates an object or causes an event. An error says what this machine lacks.
+    /// Returns an error that says what this machine lacks.
     pub fn give(&mut self, given: &Given) -> Result<(), String> {
         let at = |name: &str| self.path(name);
         let io = |name: &str| {
@@ -549,7 +523,6 @@ impl Stage {
         Ok(())
     }
 
-    /// Mounts a disk in the namespace of a waiting process.
     fn mount_elsewhere(&mut self, disk: &str) -> Result<(), String> {
         let disk = shown(&self.path(disk));
         self.elsewhere(
@@ -581,7 +554,6 @@ impl Stage {
         }
     }
 
-    /// Takes a snapshot.
     pub fn remember(&mut self) {
         self.before = self.look();
     }
@@ -608,7 +580,6 @@ impl Stage {
         Some(fs::read_to_string(file).ok()?.trim().to_owned())
     }
 
-    /// Returns everything in the directory and its mounted file systems, and the disks' settings.
     fn look(&self) -> BTreeMap<OsString, Seen> {
         let mut seen = BTreeMap::new();
         self.look_into(self.here(), OsStr::new(""), &mut seen);

@@ -1,6 +1,5 @@
 //! The table: every fault, how it is tried, and the state afterwards. Each section has a file; this
-//! one has what several use. Each row is a test. `play.rs` plays it, `page.rs` generates
-//! docs/reliability.md from it.
+//! one has what several use.
 
 use crate::fuse::Asked::{Create, Read, Remove, Rename, Sync, Write};
 use crate::fuse::Fault;
@@ -78,7 +77,6 @@ fn play_row(section: &Section, name: &str) {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Creates a fault of a FUSE file system, from an offset of each file on.
 const fn fault(asked: crate::fuse::Asked, from: u64, instead: crate::fuse::Instead) -> Fault {
     Fault { asked, from, instead }
 }
@@ -103,7 +101,6 @@ const IN_GROUP: By = under(
     &["sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", "{group}/cgroup.procs"],
 );
 
-/// Stops a command during a run, which reports the stop.
 const fn stop(at: Fault, line: &'static str) -> crate::play::Step {
     Stop { fs: "fs", at, line, ends: well(&["a run was left out and repeated"]) }
 }
@@ -156,7 +153,6 @@ const DESTROY_DISK: &[&str] = &[
     "diskspd -d1 -W0 -w100 -b64K {disk} --destroy-data {disk}",
 ];
 
-/// Two ways to confirm, of which the second also confirms signatures.
 const DESTROY_DISK_ALL: &[&str] = &[
     "run {disk} --op write --bytes 64k --destroy-data {disk} --destroy-signature",
     "stack {disk} --budget 5s --destroy-data {disk} --destroy-signature",
@@ -183,7 +179,6 @@ const DOCUMENTS: &[&str] = &[
     "compare --a twin:gateway-1997 --b twin:gateway-1997,disks=2 --runtime 10ms --csv out.json",
 ];
 
-/// Commands that compare or inspect, on a simulated machine.
 const COMPARISONS: &[&str] = &[
     "tune twin:gateway-1997 --knob depth=8",
     "tune twin:gateway-1997 --bytes 1m --knob depth=8 --yes",
@@ -191,7 +186,6 @@ const COMPARISONS: &[&str] = &[
     "stack twin:gateway-1997",
 ];
 
-/// A result in the history with which [`CHECK`] compares.
 const BASELINE: &[&str] = &["sweep twin:gateway-1997 --runtime 10ms --history history"];
 
 const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];

@@ -1,5 +1,4 @@
-//! Three hosts, each with its own network, mount table and name; mpirun reaches them over TCP. A
-//! faulty host is named.
+//! Three hosts, each with its own network, mount table and name; mpirun reaches them over TCP.
 
 use crate::common::places::{Mount, memory_directory, tool};
 use crate::common::{self, Ended, HALFPOWER, alone, command, ended, finish, points, test_files};
@@ -16,7 +15,6 @@ const NET: &str = "10.231.7";
 
 struct Hosts {
     name: String,
-    /// A directory with the agent and the first commands of each host.
     own: tempfile::TempDir,
     shared: tempfile::TempDir,
 }
@@ -72,7 +70,6 @@ impl Hosts {
         fs::write(self.own.path().join(format!("first-{host}")), shell).unwrap();
     }
 
-    /// Sets a shell command that runs before the host's namespaces are entered.
     fn outside(&self, host: u32, shell: &str) {
         fs::write(self.own.path().join(format!("outside-{host}")), shell).unwrap();
     }

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub enum Limit {
     /// Bytes of memory.
     Memory(u64),
-    /// Processes and threads.
     Processes(u32),
     /// The share of one processor's time in percent.
     Processor(u32),
@@ -44,7 +43,6 @@ impl Limit {
     }
 }
 
-/// Creates a control group, of version 1 if the controller has its own hierarchy.
 pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
     static GROUPS: AtomicU32 = AtomicU32::new(0);
     let name =

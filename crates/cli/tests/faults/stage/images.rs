@@ -49,7 +49,6 @@ pub(super) fn mount_file(image: &Path, at: &Path) -> Result<(), String> {
     }
 }
 
-/// Writes a partition table with one partition from [`PARTITION`] to the end.
 pub(super) fn write_table(disk: &File) -> std::io::Result<()> {
     let mut sector = [0u8; 66];
     let (first, sectors) = ((PARTITION / 512) as u32, ((DISK - PARTITION) / 512) as u32);

@@ -1,11 +1,9 @@
 use super::*;
 
-/// Stops a command for half of the time, which it reports.
 const fn stutters(line: &'static str) -> crate::play::Step {
     Stutter(Stops::Signals, PLAIN, line, well(&["the program was stopped"]))
 }
 
-/// Stops a command for half of the time with a freezer.
 const fn is_frozen(line: &'static str) -> crate::play::Step {
     Stutter(Stops::Freezer("group"), IN_GROUP, line, well(&["the program was stopped"]))
 }

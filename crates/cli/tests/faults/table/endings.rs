@@ -1,9 +1,7 @@
 use super::*;
 
-/// Runs until it is stopped.
 const COMPARE_HERE: &str = "compare --a {here} --b {here} --size 1m --buffered --op write --runtime 10ms --until 0.0001% --budget 1h";
 
-/// Tries a kernel setting until it is stopped.
 const TUNE_DISK: &str = "tune {disk} --yes --knob read_ahead_kb=132 --request 64k --runtime 10ms --until 0.0001% --budget 1h";
 
 section![

@@ -2,7 +2,6 @@ use super::*;
 
 const STRANGER: u32 = 64_000;
 
-/// Replaces the output directory while a read of a faulty file system waits, then releases it.
 macro_rules! replaced {
     ($line:literal) => {
         Row {
@@ -33,7 +32,6 @@ macro_rules! replaced {
     };
 }
 
-/// Every kind of output in a directory `shared/out`.
 const IN_SHARED: &[&str] = &[
     "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=shared/out/out.json",
     "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --output=shared/out/out.json",
@@ -53,7 +51,6 @@ const IN_SHARED: &[&str] = &[
     "run {here} --size 1m --buffered --op write --bytes 64k --verify --verify-log shared/out/log",
 ];
 
-/// Every file that is read, under the name `strange`.
 const READERS: &[&str] = &[
     "report strange",
     "compare strange strange",
@@ -77,7 +74,6 @@ const READERS: &[&str] = &[
     "check twin:gateway-1997 --history strange",
 ];
 
-/// Root with the environment of an ordinary user's session.
 const AS_SU: By = under(
     "as root with the home and the temporary directory of another user",
     &[

@@ -14,7 +14,6 @@ const AT_HOME: By = under(
     ],
 );
 
-/// Runs a command with the journal of settings on a read-only file system.
 const IN_RO: By = under("with a read-only state directory", &["env", "HALFPOWER_STATE={ro}/state"]);
 
 const PROFILE: &str = "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets><Target>\

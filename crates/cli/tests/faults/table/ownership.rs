@@ -1,13 +1,11 @@
 use super::*;
 
-/// Writes for long to a file that the user named.
 const FIO_LONG: &str =
     "fio --name=a --filename=work --size=1m --rw=write --time_based --runtime=60";
 const IOZONE_LONG: &str = "iozone -i 0 -f work -s 1m -r 4k --repeats 1000";
 const SQLIO_LONG: &str = "sqlio -kW -frandom -s60 -BY --size 1m work";
 const DISKSPD_LONG: &str = "diskspd -c1M -d60 -W0 -w100 work";
 
-/// Reads a user's file, with a line for every language that creates files.
 const READ_VM: &[&str] = &[
     "fio --name=a --filename=vm.img --rw=read --size=256k",
     "fio --name=a --filename=vm.img --rw=read --size=256k --openfiles=1 --invalidate=1",
@@ -40,7 +38,6 @@ const WRITE_VM: &[&str] = &[
 const RENAMED: crate::play::Step = Do(Shell("mv work vm.img && cat precious >vm.img"));
 const UNCHANGED: crate::play::Step = Do(Shell("cmp precious vm.img"));
 
-/// Lines that keep a file for later ones, and use it.
 const KEPT: &[&str] = &[
     "fio --name=a --filename={at}/fio --size=256k --rw=write",
     "fio --name=a --directory={at} --size=256k --rw=randrw --nrfiles=2",
@@ -50,7 +47,6 @@ const KEPT: &[&str] = &[
     "diskspd -c256K -d1 -W0 -w100 -b64K {at}/diskspd",
 ];
 
-/// Changes each file in one way, and keeps a copy.
 macro_rules! changed {
     ($change:literal) => {
         Do(Shell(concat!(

@@ -1,12 +1,10 @@
 use super::*;
 
-/// Runs a command in a directory that was removed.
 const REMOVED_HERE: By = under(
     "in a directory that was removed",
     &["sh", "-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"],
 );
 
-/// Runs a command with the data limit of a small service, in bytes.
 const LITTLE_DATA: By = under("under ulimit -d", &["prlimit", "--data=16000000"]);
 
 /// The first real-time signal of the GNU C library.
