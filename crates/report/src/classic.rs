@@ -9,7 +9,6 @@ const MB: f64 = 1e6;
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// The meaning of the mark on a rate.
     pub(crate) note: Option<&'static str>,
 }
 

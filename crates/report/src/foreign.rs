@@ -39,7 +39,6 @@ fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     (head, side.asked.iter().map(row).collect())
 }
 
-/// Counts cases and runs in words.
 fn summary(side: &Side) -> String {
     let runs = side.asked.iter().flat_map(|one| &one.readings).map(|one| one.runs.len().max(1));
     let most = runs.max().unwrap_or(0);

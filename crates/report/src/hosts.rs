@@ -24,7 +24,6 @@ impl Text {
         }
     }
 
-    /// Adds a text with a mark before its first line only.
     fn mark(&mut self, mark: &str, tone: Tone, text: &str) {
         for (place, line) in wrap(text, self.width - 2).into_iter().enumerate() {
             let mark = if place == 0 { mark } else { " " };
@@ -129,13 +128,11 @@ fn points(text: &mut Text, result: &Results) {
     }
 }
 
-/// Describes the workload without the number of clients.
 fn short(point: &Point) -> String {
     let workload = point.workload.workload.clone();
     workload::Workload { clients: None, ..workload }.short()
 }
 
-/// Returns each workload's point with the most clients.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

@@ -153,8 +153,7 @@ impl OpenMetrics {
     }
 }
 
-/// Returns the labels of a point: target and workload. The question distinguishes what the other
-/// labels do not name.
+/// The question distinguishes what the other labels do not name.
 fn of_point(target: &Labels, point: &Point) -> Labels {
     let workload = &point.workload;
     let mut labels = target.clone();

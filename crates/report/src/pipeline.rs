@@ -22,7 +22,6 @@ pub(crate) struct Column {
 }
 
 pub(crate) struct Row {
-    /// The kind of stage: `page cache`, `device`.
     pub(crate) kind: &'static str,
     /// The stage's name: `vda`; empty for a plain program.
     pub(crate) name: String,
@@ -92,7 +91,6 @@ impl Column {
 }
 
 impl Cell {
-    /// Shows achieved of advertised, without a unit: `1,810 of 2,970`.
     pub(crate) fn words(&self, of: &str) -> String {
         let least = if self.at_least { "≥" } else { "" };
         match (self.achieved, self.advertised) {

@@ -59,8 +59,6 @@ pub(crate) fn other_trials(limit: &Limit) -> Vec<String> {
     others.map(|trial: &LimitTrial| trial.outcome.clone()).collect()
 }
 
-/// Describes a prediction: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the limit is
-/// the bus`.
 pub(crate) fn prediction(one: &Predicted) -> Versions {
     let gained = format!(
         "{}s with {} ({}): {}, ×{}",
@@ -73,7 +71,6 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
     Versions::of_clauses(&[gained, format!("then the limit is {}", one.then)])
 }
 
-/// Returns the gain of more clients, for each workload and the main operations on files.
 pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     let of_workloads =
         results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence()));
@@ -81,7 +78,6 @@ pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     of_workloads.chain(of_files).collect()
 }
 
-/// Returns whether an operation on files is on the first screen; tables have all.
 fn is_main(one: &OperationScaling) -> bool {
     let main: &[&str] = match one.files.is_empty() {
         true => &["create", "stat", "delete"],

@@ -38,7 +38,6 @@ const FEW_REQUESTS: u64 = 10;
 /// The warning for an engine that transfers no data.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
-/// Returns the warnings, one sentence each.
 pub(crate) fn warnings(
     workload: &Workload,
     facts: &TargetFacts,
@@ -162,7 +161,6 @@ fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<W
     doubts
 }
 
-/// Warns if less than half of what was read back could be judged.
 pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
@@ -173,7 +171,6 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     })
 }
 
-/// Warns if the generator itself may be the limit.
 pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
     (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         Warning::of(
@@ -239,7 +236,6 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// Returns how the rate changed, as a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,

@@ -122,7 +122,6 @@ impl PointClients {
         self.each.iter().filter(move |one| several && one.is_slow())
     }
 
-    /// Returns warnings about clients that differ from the others, and about lateness.
     pub(crate) fn warnings(&self, workload: &Workload) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for one in self.slow() {

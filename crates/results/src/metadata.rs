@@ -251,7 +251,6 @@ impl MetadataResult {
         self.warnings.extend(warnings);
     }
 
-    /// Returns each operation's rate.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let mut settings = self.plan.settings();
         if self.clients > 1 {

@@ -18,7 +18,6 @@ pub struct EntryComparison {
     pub entries: Vec<Entry>,
     /// Changes before an entry: its index, and what changed.
     pub changes: Vec<(usize, Vec<String>)>,
-    /// Each question's readings by measure.
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
@@ -45,7 +44,6 @@ impl EntryComparison {
         if said.is_empty() { vec!["Nothing else changed between them.".into()] } else { said }
     }
 
-    /// Compares the last reading with the first.
     fn sentence(question: &[(Measure, HistoryRow)]) -> String {
         let say = |(measure, row): &(Measure, HistoryRow)| {
             let values = &row.trend.values;

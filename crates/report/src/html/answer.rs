@@ -107,7 +107,6 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
     })
 }
 
-/// Returns the operations with a peak, a limit or a half-power point, in order of appearance.
 fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
     let mut ops: Vec<OpKind> = Vec::new();
     let peaks =

@@ -115,7 +115,6 @@ struct Cell {
     failed: bool,
 }
 
-/// Returns all experiments; a sweep counts as one.
 pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     let drawn = drawn(results);
     let figures_of = |experiment: usize| -> Vec<FigureView> {
@@ -156,7 +155,6 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// Returns a section outside any study, with anchors from `first` on.
 pub(crate) fn section_view(
     number: usize,
     first: usize,

@@ -10,7 +10,6 @@ const MAX_CURVES: usize = 12;
 /// The maximum number of values drawn; the table and points.csv have all.
 const MAX_VALUES: usize = 1200;
 
-/// A dimension in which points vary: its axis, a point's value, and its name in a curve's label.
 struct Dimension {
     axis: Option<Axis>,
     value: fn(&Point) -> f64,
@@ -101,7 +100,6 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     figures
 }
 
-/// Draws rate and p99 of every second of `run --live`, one curve per run.
 pub(super) fn over_time(seconds: &[SecondRecord]) -> Vec<Figure> {
     let runs = seconds.iter().map(|one| one.run).max().map_or(0, |last| last + 1);
     let curve = |run: u64, y: fn(&SecondRecord) -> f64| -> Series {

@@ -73,8 +73,6 @@ impl Scale {
         tenth(NAMES + share * (WIDTH - NAMES - VALUES))
     }
 
-    /// Returns round changes in the range: steps of 1, 2 or 5 %, or factors beyond a doubling or
-    /// halving.
     fn ticks(&self) -> Vec<Tick> {
         if self.high > LN_2 || self.low < -LN_2 { self.factors() } else { self.percents() }
     }

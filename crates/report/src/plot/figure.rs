@@ -15,7 +15,7 @@ const MAX_BANDS: usize = 2;
 /// The number of values above which a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
-/// Lays out a figure in `room`. `points` are the document's: their warnings make hollow markers.
+/// `points` are the document's: their warnings make hollow markers.
 pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
     let names: Vec<String> = figure.series.iter().map(|series| printable(&series.name)).collect();
     let peaks = peaks(figure, points);
@@ -140,7 +140,6 @@ fn draw(
     finish(curve, &mut run);
 }
 
-/// Ends a stretch without gaps: its line, and its band if every value has an interval.
 fn finish(curve: &mut Curve, run: &mut Vec<Placed>) {
     for (place, (x, y, _)) in run.iter().enumerate() {
         let _ =

@@ -86,7 +86,6 @@ pub(crate) struct Curve {
     pub half_power: Option<HalfMark>,
     /// The line from the axis to the half-power point, unless half-peak lines cross the figure.
     pub half_line: Option<Stroke>,
-    /// The curve's name at its end, or in the key.
     pub label: Option<Text>,
     pub leader: Option<Stroke>,
     pub key: Option<Mark>,

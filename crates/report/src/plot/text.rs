@@ -34,7 +34,6 @@ fn advance(c: char) -> f64 {
     }
 }
 
-/// Cuts text to a width, with an ellipsis at the cut.
 pub(crate) fn fit(text: &str, room: f64) -> String {
     if width(text) <= room {
         return text.into();

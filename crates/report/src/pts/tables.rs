@@ -112,7 +112,6 @@ pub(super) fn with_matrix(result: &PtsResult) -> impl Iterator<Item = &PhaseResu
     result.phases.iter().filter(|phase| phase.matrix.len() > 1)
 }
 
-/// Returns a row for each phase with one cell; `None` without any.
 pub(super) fn single_cells(result: &PtsResult) -> Option<Table> {
     let rows: Vec<Vec<String>> = result
         .phases

@@ -130,7 +130,6 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Shows the achieved rate, with `≥` for a lower bound.
 fn reached(one: &StageRate) -> String {
     let Some(reached) = &one.achieved else { return String::new() };
     format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
@@ -168,7 +167,6 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns the sources of a stage's advertised rates, once if reads and writes share them.
 fn formulas(stage: &Stage) -> String {
     let short = |one: &StageRate| Some((one.op, one.advertised.as_ref()?.formula.clone()));
     let reported: Vec<(OpKind, String)> = stage.rates.iter().filter_map(short).collect();

@@ -2,7 +2,6 @@ use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
 use machine::units::{ShownChange, show_change, show_change_range, show_time, significant};
 
-/// Returns the sentences, that of the deciding measure first.
 pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut said = Vec::new();
     let mains: Vec<Measure> = comparison.main_measure().into_iter().collect();
@@ -96,7 +95,6 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
     said
 }
 
-/// Returns the changes by kind; `None` without kinds.
 fn by_kind(comparison: &Comparison, measure: Measure) -> Option<String> {
     let kinds = comparison.summaries.iter().filter(|one| one.measure == measure);
     let each: Vec<String> = kinds

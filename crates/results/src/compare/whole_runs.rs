@@ -121,8 +121,7 @@ impl Comparison {
     }
 }
 
-/// Returns the values by question, measure and block. A block has two runs of each arm, in run
-/// order.
+/// A block has two runs of each arm, in run order.
 fn series(runs: &[Vec<Vec<Measurement>>; 2], blocks: usize, exact: bool) -> Vec<Series> {
     let Some(first) = runs[0].first() else { return Vec::new() };
     let value = |run: &[Measurement], asked: &Measurement, reading: &Reading| {
@@ -155,7 +154,6 @@ mod tests {
     use super::*;
     use ::measure::turns::Limits;
 
-    /// Runs of known length; each is 1 % longer or shorter.
     struct Known {
         seconds: f64,
         runs: u32,

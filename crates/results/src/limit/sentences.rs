@@ -7,7 +7,6 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// The maximum ratio in an interval's text.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
