@@ -4,12 +4,10 @@ use crate::format::grouped;
 use machine::units::{show_time, significant};
 use results::{Answer, Finding, Goal};
 
-/// The minimum factor of a change in cost that is shown.
 const NOTABLE: f64 = 1.25;
 
 pub(crate) struct Row {
     pub(crate) change: String,
-    /// The gain with its interval: `×1.83 (1.70–1.95)`.
     pub(crate) gain: String,
     /// The costs that grew or fell: `p99 ×4.6, CPU −69 %`; `none` if none changed much.
     pub(crate) cost: String,
@@ -32,7 +30,6 @@ pub(crate) fn gain(finding: &Finding) -> String {
     format!("×{}{interval}", factor(finding.gain))
 }
 
-/// Formats a factor without its sign: `1.83`, `153`.
 pub(crate) fn factor(value: f64) -> String {
     if value >= 99.5 { grouped(value.round()) } else { significant(value, 3) }
 }

@@ -12,7 +12,6 @@ pub(crate) struct Table {
     pub(crate) note: Option<&'static str>,
 }
 
-/// Returns the table; cells that were not measured are empty. `None` without rows.
 pub(crate) fn view(overview: &Overview) -> Option<Table> {
     type Of = fn(&ClassicRow) -> Option<ClassicRate>;
     let operations: [(&str, Of); 3] =

@@ -303,7 +303,7 @@ struct View {
     runs: Option<plot::changes::Changes>,
 }
 
-/// Renders a self-contained page: changes with intervals, each run of both sides, tables.
+/// Renders a self-contained page.
 ///
 /// # Errors
 /// A template that does not fit: a bug.

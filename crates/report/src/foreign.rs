@@ -12,7 +12,6 @@ use results::Program;
 use results::compare::{Measure, Measurement, Reading, Side};
 use serde::Serialize;
 
-/// The maximum number of bars in a figure; the table has all cases.
 const MAX_BARS: usize = 40;
 
 fn reading(one: &Measurement, measure: Measure) -> Option<&Reading> {

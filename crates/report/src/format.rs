@@ -65,7 +65,6 @@ fn tail(tail: &Tail) -> String {
     format!("p{percentile} {}", show_time(tail.ns as f64))
 }
 
-/// Formats an interval; a common unit appears once: `410–415 MiB/s`.
 pub(crate) fn range(low: &str, high: &str) -> String {
     match (low.rsplit_once(' '), high.rsplit_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}–{high}"),
@@ -123,7 +122,6 @@ pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Formats an axis value for a sentence: `64 KiB requests`, `8 outstanding`.
 pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
     let shown = axis_value(axis, value);
     match axis {
@@ -308,7 +306,6 @@ pub(crate) fn duration(ns: u64) -> String {
     }
 }
 
-/// Says how many points took how long: `166 points in 49 s`.
 pub(crate) fn spent(results: &results::Results) -> String {
     let simulated = if results.machine.simulated { " (simulated)" } else { "" };
     let points = plural(results.points.len(), "point");
@@ -331,7 +328,6 @@ pub(crate) fn date(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", unix_s / 3600 % 24, unix_s / 60 % 60)
 }
 
-/// Formats the share of an advertised rate; `None` without one.
 pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite())
         .then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))

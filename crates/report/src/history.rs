@@ -117,7 +117,7 @@ fn summary(reported: &HistoryRow, measure: Measure) -> String {
     )
 }
 
-/// Draws trends as bars from zero to the maximum, with dated changes.
+/// Draws trends as bars, with dated changes.
 pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);

@@ -7,7 +7,6 @@ use machine::units::{show_rate, show_time, significant};
 use measure::ClientsRun;
 use results::{Point, PointClients, Results};
 
-/// The maximum number of clients listed for a point; more are only counted.
 const LISTED: usize = 16;
 
 struct Text {

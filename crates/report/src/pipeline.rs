@@ -37,8 +37,7 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// Returns a picture with at most this many stages, of which the narrowest are kept; `None`
-    /// without a ladder. The load generator is left out: no other program passes it.
+    /// Returns `None` without a ladder. The load generator is left out: no other program passes it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]

@@ -34,7 +34,7 @@ fn percent(share: f64) -> String {
     if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// Summarizes the rules: `4 of 6 hold; broken: preallocate files`; `None` if none could be judged.
+/// Returns `None` if no rule could be judged.
 pub(crate) fn rules(all: &[Rule]) -> Option<String> {
     let of = |state: RuleState| all.iter().filter(move |one| one.state == state);
     let (held, broken) = (of(RuleState::Held).count(), of(RuleState::Broken).count());

@@ -14,7 +14,6 @@ use machine::text::printable;
 use machine::units::{grouped, show_size, show_size_rounded, show_time, significant};
 use results::{Axis, Kind, Program};
 
-/// The maximum number of files with a map.
 const MAPS: usize = 6;
 /// The minimum number of requests for a map.
 const FEW: u64 = 16;

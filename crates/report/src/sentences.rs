@@ -18,7 +18,6 @@ impl Versions {
         &self.0[0]
     }
 
-    /// Returns the longest version that fits, or the shortest if none does.
     pub(crate) fn fitting(&self, fits: impl Fn(&str) -> bool) -> &str {
         self.0.iter().find(|text| fits(text)).unwrap_or(&self.0[self.0.len() - 1])
     }
@@ -38,8 +37,6 @@ pub(crate) fn cause(limit: &Limit) -> Versions {
     Versions(limit.clauses().into_iter().take(1).chain(limit.short()).collect())
 }
 
-/// Returns the limits that explain the first screen's rates: each operation's peak, and a plain
-/// program with its largest requests if another bottleneck limits that.
 pub(crate) fn shown_limits(answer: &Answer) -> Vec<&Limit> {
     let of_op = |op: OpKind| {
         let limits = || answer.limits.iter().filter(move |limit| limit.op == op);

@@ -36,7 +36,6 @@ pub struct Table {
     pub title: String,
     pub head: Vec<String>,
     pub rows: Vec<Vec<String>>,
-    /// Whether the table is collapsed until opened.
     pub folded: bool,
 }
 

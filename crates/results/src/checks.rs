@@ -249,7 +249,6 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// Returns the rate of a run's slowest eighth over that of its fastest.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))

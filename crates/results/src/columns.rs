@@ -16,7 +16,6 @@ pub enum Cell {
 /// get them formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Text, or a number without unit.
     Plain,
     Bytes,
     BytesPerS,

@@ -84,7 +84,6 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// Formats a number with all digits; empty for `None`.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value}")).unwrap_or_default()
 }

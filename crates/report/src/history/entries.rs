@@ -21,7 +21,6 @@ pub struct EntryComparison {
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
-/// The maximum number of facts in a sentence; the page has all.
 const MAX_FACTS: usize = 6;
 
 impl EntryComparison {

@@ -42,7 +42,6 @@ struct LimitView {
     excluded: Vec<String>,
     would_refute: Option<String>,
     no_stages: Option<String>,
-    /// Whether there is only evidence, without a verdict.
     open: bool,
 }
 

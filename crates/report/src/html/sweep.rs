@@ -44,8 +44,6 @@ const DIMENSIONS: [Dimension; 8] = [
     Dimension { axis: None, value: |_| 0.0, name: Point::mode },
 ];
 
-/// Draws rate, and processor time per request, by the first dimension that varies; one curve per
-/// combination of the others.
 pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     let varies = |dimension: &&Dimension| {
         let mut names = points.iter().map(|point| (dimension.name)(point));

@@ -19,7 +19,6 @@ const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 
 const HEIGHT: f64 = 280.0;
 pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
-/// The maximum number of points drawn of a line; more would not show.
 const MAX_DRAWN: usize = 1600;
 /// Colours with enough contrast on light and dark pages; the first is the page's accent.
 const COLOURS: [&str; 8] =

@@ -1,5 +1,3 @@
-//! Places labels without overlap.
-
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rect {
     pub x: f64,
@@ -154,7 +152,6 @@ const DIRECTIONS: [(f64, f64); 8] = [
     (-1.0, 1.0),
 ];
 
-/// Returns the rectangle that touches the circle of `distance` around the anchor on this side.
 fn beside(
     (x, y): (f64, f64),
     (right, down): (f64, f64),

@@ -1,5 +1,3 @@
-//! Maps values to positions.
-
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Spread {
     Linear(f64, f64),
@@ -17,7 +15,6 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Returns the position of a value; `None` if this axis cannot show it.
     pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let share = match &self.spread {
             Spread::Linear(low, high) => (value - low) / (high - low),
@@ -35,7 +32,7 @@ impl Scale {
             .then_some(self.begin + share * (self.end - self.begin))
     }
 
-    /// Returns [`Scale::at`], clamped to the axis; values without a logarithm go to the low end.
+    /// Values without a logarithm go to the low end.
     pub(crate) fn at_or_end(&self, value: f64) -> f64 {
         let (low, high) =
             if self.begin < self.end { (self.begin, self.end) } else { (self.end, self.begin) };

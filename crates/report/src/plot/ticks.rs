@@ -127,7 +127,6 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
     Vec::new()
 }
 
-/// Labels as many of the values themselves as fit, for axes without round values.
 pub(crate) fn of_values(
     axis: Axis,
     values: &[f64],

@@ -1,5 +1,3 @@
-//! The page of a test.
-
 use super::notice;
 use super::tables::{
     axis, histograms, matrix, measured, number, place, show, single_cells, tables, unit,

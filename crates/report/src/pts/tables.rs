@@ -1,5 +1,3 @@
-//! The matrices and tables of a test's report.
-
 use crate::course::Table;
 use machine::units::{grouped, rate_number, show_rate, show_size, show_time, shown_in};
 use results::Axis;

@@ -14,8 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 const GUTTER: usize = 8;
 
-/// Shows doubts, limits with their trials and exclusions, half-power points, processor cost,
-/// changes with their figures, gains that are not proven, and rules. Empty without an answer.
+/// Shows what a study's first screen leaves out. Empty without an answer.
 pub fn details(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return String::new() };
     let width = width.max(40);

@@ -14,8 +14,7 @@ const BAR: usize = 14;
 
 const MIN_RATE_WIDTH: usize = 12;
 
-/// Shows a table for reads and one for writes, then each stage's settings with the source of its
-/// advertised rate, then the risks. Empty without a ladder.
+/// Shows a table for reads and one for writes. Empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);
@@ -135,7 +134,6 @@ fn reached(one: &StageRate) -> String {
     format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
 }
 
-/// Draws the achieved rate in full blocks, and light ones up to the advertised rate; logarithmic.
 fn bar(advertised: Option<f64>, achieved: Option<f64>, max: f64) -> String {
     let columns = |rate| (bar_share(rate, max) * BAR as f64).round().max(1.0) as usize;
     let full = achieved.map_or(0, columns);

@@ -112,7 +112,6 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Wraps text at spaces, or within a word longer than a line.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];
@@ -139,8 +138,7 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// Formats a table without borders: a rule under the header, two spaces between columns. The first
-/// `left` columns align left, the others right.
+/// Formats a table without borders. The first `left` columns align left, the others right.
 pub fn table(
     header: &[String],
     rows: &[Vec<String>],

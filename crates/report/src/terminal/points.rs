@@ -18,8 +18,7 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// Shows a document's points as a table with warnings and errors, or a single point in full. Common
-/// settings appear once, above; derived columns are dropped first.
+/// Shows a document's points as a table with warnings and errors, or a single point in full.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     if crate::hosts::are_several(results) {
         return crate::hosts::terminal(results, width, colour);

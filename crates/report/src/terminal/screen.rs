@@ -246,8 +246,6 @@ fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns the kind of each stage, with the name if there is room for all, or if two stages have
-/// the same kind.
 fn stage_names(pipeline: &Pipeline, width: usize) -> Vec<String> {
     let kinds: Vec<&str> = pipeline.rows.iter().map(|row| row.kind).collect();
     let name = |row: &crate::pipeline::Row, room: usize| {

@@ -286,8 +286,7 @@ pub fn metadata() -> Results {
     }
 }
 
-/// Returns figures that are hard to draw: many curves that end together, long names, no value, one
-/// value, only failures, wide intervals, odd axes.
+/// Returns figures that are hard to draw.
 pub fn crowded() -> Results {
     use results::{Axis, Experiment, Figure, PeakSource, Series, Value};
     let value = |x: f64, y: f64| Value {

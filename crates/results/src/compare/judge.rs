@@ -14,7 +14,6 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// Compares separate measurements; `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,

@@ -70,8 +70,7 @@ pub fn speed(rates: &[OperationRate]) -> f64 {
     (logs / rates.len().max(1) as f64).exp()
 }
 
-/// Returns a run's questions. Only PostMark has a total time: it creates files from beginning to
-/// end.
+/// Only PostMark has a total time: it creates files from beginning to end.
 fn questions(rates: &[OperationRate]) -> Vec<Measurement> {
     let whole = rates.iter().any(|rate| rate.operation == "transaction");
     let time = rates.iter().filter(|_| whole).filter_map(|rate| whole_run(rate, false));

@@ -2,7 +2,6 @@
 
 use measure::stats::{ChangePoint, change_points};
 
-/// The minimum change, as a share; smaller ones are ignored.
 const MIN_SHARE: f64 = 0.02;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -58,7 +58,6 @@ impl Limit {
     }
 }
 
-/// Formats the effect, such as `+4.5 %`.
 fn effect(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent.abs() < 0.05 { "no change".into() } else { show_change(percent) }

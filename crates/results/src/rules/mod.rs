@@ -157,8 +157,6 @@ impl<'a> Checks<'a> {
         rates.min_by(f64::total_cmp)
     }
 
-    /// Returns whether the answer says that the rates exceed what is advertised, or last only for a
-    /// time.
     fn is_beyond(&self, op: OpKind) -> bool {
         let doubted =
             self.answer.peak_doubts.iter().any(
