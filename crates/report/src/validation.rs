@@ -25,7 +25,6 @@ pub struct Section {
     pub title: String,
     pub question: String,
     pub sentence: String,
-    /// The figures, whose values are tables below.
     pub figures: Vec<Figure>,
     pub tables: Vec<Table>,
 }

@@ -14,7 +14,6 @@ pub const CACHED_PERCENT: f64 = 5.0;
 const FOREIGN_SHARE: f64 = 0.1;
 /// The hypervisor's share of one processor above which a warning is due.
 const STEAL_PERCENT: f64 = 3.0;
-/// The deviation from Little's law above which a warning is due.
 const LITTLE_PERCENT: f64 = 1.0;
 
 /// Percentage of the driver's ceiling above which it takes a noticeable part of each request's
@@ -32,7 +31,6 @@ const ACROSS_SHARE: f64 = 0.05;
 /// The innermost track's minimum share of the data of the outermost.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// The minimum requests for a rate in a run by time.
 const FEW_REQUESTS: u64 = 10;
 
 /// The warning for an engine that transfers no data.
@@ -249,6 +247,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
+/// Returns the rate of a run's slowest eighth over that of its fastest.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))

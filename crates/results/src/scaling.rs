@@ -111,7 +111,6 @@ pub enum ScalingLimit {
     Undecided,
 }
 
-/// The maximum error of a model that predicts rates of more clients.
 const MODEL_ERROR: f64 = 0.1;
 
 /// The factor from which more clients gain something.

@@ -7,7 +7,6 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use std::collections::HashSet;
 use std::fmt;
 
-/// The share by which equal figures may differ.
 const ROUNDING: f64 = 0.01;
 
 type Check = Result<(), String>;

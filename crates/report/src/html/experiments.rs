@@ -93,7 +93,6 @@ struct HalfView {
     of: String,
 }
 
-/// One row per x, one column per curve.
 #[derive(Serialize)]
 struct Table {
     size: String,

@@ -2,11 +2,9 @@
 pub(crate) enum Spread {
     Linear(f64, f64),
     Log(f64, f64),
-    /// These values in this order, each in its own slot.
     Each(Vec<f64>),
 }
 
-/// An axis, whose ends are in the figure's units.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scale {
     pub spread: Spread,

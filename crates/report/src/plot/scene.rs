@@ -105,7 +105,6 @@ pub(crate) struct Scene {
     /// The plot area: left, top, right, bottom.
     pub plot: [f64; 4],
     pub grid: Vec<f64>,
-    /// Positions of the ticks below the plot area, labelled or not.
     pub ticks: Vec<f64>,
     pub x_labels: Vec<Text>,
     pub y_labels: Vec<Text>,
@@ -113,7 +112,6 @@ pub(crate) struct Scene {
     pub y_title: Option<Text>,
     pub half_lines: Vec<HalfLine>,
     pub curves: Vec<Curve>,
-    /// The text shown without curves.
     pub empty: Option<Text>,
 }
 

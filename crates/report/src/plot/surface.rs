@@ -49,7 +49,6 @@ pub(crate) struct Peak {
     pub band: usize,
 }
 
-/// Shapes drawn together: the facets behind a row's values, then the values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Layer {
     pub facets: Vec<Facet>,

@@ -67,7 +67,6 @@ pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -
     said
 }
 
-/// Collects errors; runs before anything else on the page.
 const COLLECT: &str = r#"<script>
 window.wrong = [];
 window.addEventListener("error", (event) => window.wrong.push(String(event.message)));

@@ -9,7 +9,6 @@ const CHANCE: f64 = 0.05;
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
-    /// Whether a side's rate changed, which may explain the whole difference.
     changing: bool,
 }
 

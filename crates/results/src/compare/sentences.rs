@@ -234,7 +234,6 @@ fn by(percent: f64, word: &str) -> String {
     }
 }
 
-/// Formats a change for a comparison: `13.2 % faster than`, `554 times as fast as`.
 fn than(percent: f64, word: &str) -> String {
     let than = match ShownChange::of(percent) {
         ShownChange::Percent(_) => "than",

@@ -19,13 +19,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum size of a document, as for a file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// The time between attempts while another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
