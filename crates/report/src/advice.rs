@@ -4,18 +4,15 @@ use crate::format::grouped;
 use machine::units::{show_time, significant};
 use results::{Answer, Finding, Goal};
 
-/// The minimum factor of a change in cost that is shown.
 const NOTABLE: f64 = 1.25;
 
 pub(crate) struct Row {
     pub(crate) change: String,
-    /// The gain with its interval: `×1.83 (1.70–1.95)`.
     pub(crate) gain: String,
     /// The costs that grew or fell: `p99 ×4.6, CPU −69 %`; `none` if none changed much.
     pub(crate) cost: String,
 }
 
-/// Returns the rows, the most useful first.
 pub(crate) fn rows(answer: &Answer) -> Vec<Row> {
     let row = |finding: &Finding| Row {
         change: finding.title.clone(),
@@ -33,12 +30,10 @@ pub(crate) fn gain(finding: &Finding) -> String {
     format!("×{}{interval}", factor(finding.gain))
 }
 
-/// Formats a factor without its sign: `1.83`, `153`.
 pub(crate) fn factor(value: f64) -> String {
     if value >= 99.5 { grouped(value.round()) } else { significant(value, 3) }
 }
 
-/// Returns the costs or savings of a change: the slowest requests first, then processor time.
 fn cost(finding: &Finding) -> String {
     let p99 = finding.p99_ns.map(|[before, after]| (before as f64, after as f64));
     let cpu = finding.cpu_ns_per_mib.map(|[before, after]| (before, after));
@@ -60,7 +55,6 @@ fn cost(finding: &Finding) -> String {
     }
 }
 
-/// Returns the figures behind the cost: `p99 1.90 ms, was 410 us; CPU 95 us a MiB, was 310 us`.
 pub(crate) fn figures(finding: &Finding) -> String {
     let p99 = finding.p99_ns.map(|[before, after]| {
         format!("p99 {}, was {}", show_time(after as f64), show_time(before as f64))

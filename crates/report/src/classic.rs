@@ -9,11 +9,9 @@ const MB: f64 = 1e6;
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// The meaning of the mark on a rate.
     pub(crate) note: Option<&'static str>,
 }
 
-/// Returns the table; cells that were not measured are empty. `None` without rows.
 pub(crate) fn view(overview: &Overview) -> Option<Table> {
     type Of = fn(&ClassicRow) -> Option<ClassicRate>;
     let operations: [(&str, Of); 3] =

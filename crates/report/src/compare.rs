@@ -107,7 +107,6 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     (head, differences.iter().enumerate().map(row).collect(), left)
 }
 
-/// Returns both sides' bytes per second and median latency, if the request size is known.
 fn beside(comparison: &Comparison, one: &Difference) -> Vec<String> {
     let request = one.keys.iter().find(|(key, _)| key == "request");
     let Some(bytes) = request.and_then(|(_, text)| parse_size(&text.replace(' ', "")).ok()) else {
@@ -158,7 +157,6 @@ fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
 
 const BAR: usize = 30;
 
-/// Draws a bar for each kind's mean: to the right for more, to the left for less.
 fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
     let kinds = kinds(comparison, measure);
     // Doubling and halving have bars of the same length.
@@ -230,7 +228,6 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     out
 }
 
-/// Returns the questions that are not in the table, with the reason.
 fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
     [
         (format!("Only in {}", comparison.a), &comparison.only_a[..]),
@@ -306,7 +303,7 @@ struct View {
     runs: Option<plot::changes::Changes>,
 }
 
-/// Renders a self-contained page: changes with intervals, each run of both sides, tables.
+/// Renders a self-contained page.
 ///
 /// # Errors
 /// A template that does not fit: a bug.

@@ -33,7 +33,6 @@ pub(crate) struct Page<'a> {
     pub(crate) about: String,
     pub(crate) program: &'a Program,
     pub(crate) doubts: &'a [String],
-    /// The text above the answer, in the colour of a failure.
     pub(crate) notice: Option<String>,
     pub(crate) sentences: &'a [String],
     pub(crate) parts: Vec<PagePart>,

@@ -12,7 +12,6 @@ use results::Program;
 use results::compare::{Measure, Measurement, Reading, Side};
 use serde::Serialize;
 
-/// The maximum number of bars in a figure; the table has all cases.
 const MAX_BARS: usize = 40;
 
 fn reading(one: &Measurement, measure: Measure) -> Option<&Reading> {
@@ -39,7 +38,6 @@ fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     (head, side.asked.iter().map(row).collect())
 }
 
-/// Counts cases and runs in words.
 fn summary(side: &Side) -> String {
     let runs = side.asked.iter().flat_map(|one| &one.readings).map(|one| one.runs.len().max(1));
     let most = runs.max().unwrap_or(0);

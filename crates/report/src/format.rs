@@ -19,7 +19,6 @@ pub(crate) fn short_count(value: f64) -> String {
     }
 }
 
-/// Removes zeros at the end of a fraction: `1.50` becomes `1.5`, `2.0` becomes `2`.
 pub(crate) fn trim_zeros(text: &str) -> String {
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').into()
@@ -50,13 +49,11 @@ pub(crate) fn heading<T>(column: &Column<T>) -> &'static str {
     }
 }
 
-/// Formats rate and latency of small requests: `86,340 IOPS, p99 2.22 ms`.
 pub(crate) fn small_requests(one: &SmallRequests) -> String {
     let first = format!("{} IOPS", grouped(one.iops));
     std::iter::once(first).chain(one.tail.as_ref().map(tail)).collect::<Vec<_>>().join(", ")
 }
 
-/// Formats the latency of small requests: `mean 2.28 ms, p99 8.20 ms`.
 pub(crate) fn latency(one: &SmallRequests) -> String {
     let mean = format!("mean {}", show_time(one.mean_ns));
     let high = one.tail.as_ref().filter(|tail| tail.percentile > 50.0).map(tail);
@@ -68,7 +65,6 @@ fn tail(tail: &Tail) -> String {
     format!("p{percentile} {}", show_time(tail.ns as f64))
 }
 
-/// Formats an interval; a common unit appears once: `410–415 MiB/s`.
 pub(crate) fn range(low: &str, high: &str) -> String {
     match (low.rsplit_once(' '), high.rsplit_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}–{high}"),
@@ -83,7 +79,6 @@ pub(crate) fn plus_minus(value: f64, interval: Option<[f64; 2]>) -> Option<Strin
         .then(|| format!("± {} %", percent((high - low).abs() / 2.0 / value.abs() * 100.0)))
 }
 
-/// Formats percent with significant digits only: `0.4`, `3.1`, `12`.
 pub(crate) fn percent(value: f64) -> String {
     if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
@@ -127,7 +122,6 @@ pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Formats an axis value for a sentence: `64 KiB requests`, `8 outstanding`.
 pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
     let shown = axis_value(axis, value);
     match axis {
@@ -146,7 +140,6 @@ pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Formats a half-power point: `13.2 KiB`, `≤ 4 KiB`, `not reached`.
 pub(crate) fn half_power_value(half: &HalfPower) -> String {
     let show = |value: f64| {
         if half.of == Varied::Depth { trim_zeros(&significant(value, 2)) } else { size(value) }
@@ -160,7 +153,6 @@ pub(crate) fn half_power_value(half: &HalfPower) -> String {
     }
 }
 
-/// Formats the interval of a half-power point: `12.1–14.9 KiB`.
 pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
     let [low, high] = half.interval_95.filter(|_| !half.at_or_below)?;
     let show = |value: f64| {
@@ -175,14 +167,12 @@ pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct HalfPowerLine {
-    /// The condition: `depth 8`, `256 KiB to 16 MiB requests`.
     pub(crate) at: String,
     pub(crate) fixed: Option<[Fixed; 2]>,
     pub(crate) value: String,
     pub(crate) interval: String,
 }
 
-/// Lists half-power points; merges neighbours with the same answer.
 pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
     let answer =
         |half: &HalfPower| (half_power_value(half), half_power_interval(half).unwrap_or_default());
@@ -202,8 +192,7 @@ pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
     alike.map(line).collect()
 }
 
-/// Formats a range of settings; common words appear once: `depth 1 to 8`, `512 B to 2 KiB
-/// requests`. `before` and `after` ask for the words around the numbers.
+/// `before` and `after` ask for the words around the numbers.
 pub(crate) fn fixed_span([first, last]: [Fixed; 2], before: bool, after: bool) -> String {
     let value = |fixed: Fixed| match fixed {
         Fixed::Depth(depth) => depth.to_string(),
@@ -232,8 +221,6 @@ pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostM
     })
 }
 
-/// Says what each of several changes adds: `step by step: past the page cache ×0.28, then 8
-/// outstanding ×7.3`.
 pub(crate) fn finding_steps(finding: &Finding) -> String {
     let mut before = finding.cpu_ns_per_mib.map(|[before, _]| before);
     let mut last = finding.p99_ns.map(|[before, _]| before);
@@ -302,13 +289,11 @@ pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
     }
 }
 
-/// Returns the median, or `None` without values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     Some(measure::stats::median(&finite)).filter(|_| !finite.is_empty())
 }
 
-/// Formats a duration: `3 min 2 s`, `41 s`, `850 ms`.
 pub(crate) fn duration(ns: u64) -> String {
     match ns / 1_000_000_000 {
         0..10 => show_time(ns as f64),
@@ -321,7 +306,6 @@ pub(crate) fn duration(ns: u64) -> String {
     }
 }
 
-/// Says how many points took how long: `166 points in 49 s`. Marks simulated time.
 pub(crate) fn spent(results: &results::Results) -> String {
     let simulated = if results.machine.simulated { " (simulated)" } else { "" };
     let points = plural(results.points.len(), "point");
@@ -344,28 +328,23 @@ pub(crate) fn date(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", unix_s / 3600 % 24, unix_s / 60 % 60)
 }
 
-/// Formats the share of an advertised rate; `None` without one.
 pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite())
         .then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
 }
 
-/// Returns the length of a rate's bar as a share of the longest. Bars are logarithmic, from a
-/// thousandth of the maximum.
+/// Bars are logarithmic, from a thousandth of the maximum.
 pub(crate) fn bar_share(rate: f64, max: f64) -> f64 {
     const MIN: f64 = 1e-3;
     1.0 - (rate / max).clamp(MIN, 1.0).ln() / MIN.ln()
 }
 
-/// Lists a stage's important settings: `scheduler none, nr_requests 128`.
 pub(crate) fn stage_settings(stage: &results::Stage) -> String {
     let one =
         |(name, value): &(String, String)| format!("{name} {}", machine::text::printable(value));
     stage.settings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Breaks down the time of a request: `of 410 us a request: submit 3 %, queue 12 %, device 80 %,
-/// completion 5 % (by trace points)`.
 pub(crate) fn request_times(times: &RequestTimes) -> String {
     let whole: f64 = times.stages.iter().map(|stage| stage.mean_ns).sum();
     let stages: Vec<String> = times

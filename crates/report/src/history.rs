@@ -37,7 +37,6 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     table(&head, &rows, head.len(), width.max(40), colour)
 }
 
-/// Returns an entry's tags and note, or its command if there is no note.
 fn remark(one: &Entry) -> String {
     let tags: String = one.tags.iter().map(|tag| format!("[{tag}] ")).collect();
     tags + one.note.as_ref().unwrap_or(&one.command)
@@ -63,7 +62,6 @@ fn value(measure: Measure, value: f64) -> String {
     }
 }
 
-/// Returns a sentence for each change, in time order.
 fn sentences(reported: &HistoryRow) -> Vec<(Tone, String)> {
     let HistoryRow { trend, machine } = reported;
     let day = |place: usize| date(trend.values[place].began_unix_s);
@@ -119,7 +117,7 @@ fn summary(reported: &HistoryRow, measure: Measure) -> String {
     )
 }
 
-/// Draws trends as bars from zero to the maximum, with dated changes.
+/// Draws trends as bars, with dated changes.
 pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);
@@ -178,7 +176,6 @@ struct View {
     rows: Vec<[String; 3]>,
 }
 
-/// The places at which the line of a level ends and another begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LevelBreaks {
     Changes,

@@ -7,7 +7,6 @@ use machine::units::{show_rate, show_time, significant};
 use measure::ClientsRun;
 use results::{Point, PointClients, Results};
 
-/// The maximum number of clients listed for a point; more are only counted.
 const LISTED: usize = 16;
 
 struct Text {
@@ -24,7 +23,6 @@ impl Text {
         }
     }
 
-    /// Adds a text with a mark before its first line only.
     fn mark(&mut self, mark: &str, tone: Tone, text: &str) {
         for (place, line) in wrap(text, self.width - 2).into_iter().enumerate() {
             let mark = if place == 0 { mark } else { " " };
@@ -129,13 +127,11 @@ fn points(text: &mut Text, result: &Results) {
     }
 }
 
-/// Describes the workload without the number of clients.
 fn short(point: &Point) -> String {
     let workload = point.workload.workload.clone();
     workload::Workload { clients: None, ..workload }.short()
 }
 
-/// Returns each workload's point with the most clients.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

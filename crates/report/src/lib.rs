@@ -30,7 +30,6 @@ pub use html::html;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The template does not fit the document.
     #[error(
         "the report cannot be drawn: {0}; this is a bug in halfpower, please report it with the results.json"
     )]

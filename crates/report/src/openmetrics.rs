@@ -9,8 +9,7 @@ use results::{Point, Question, Results};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
-/// The metrics. All are gauges: the collector's parser lacks newer types, and a single command has
-/// no counter.
+/// All are gauges: the collector's parser lacks newer types, and a single command has no counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gauge {
     Throughput,
@@ -153,8 +152,7 @@ impl OpenMetrics {
     }
 }
 
-/// Returns the labels of a point: target and workload. The question distinguishes what the other
-/// labels do not name.
+/// The question distinguishes what the other labels do not name.
 fn of_point(target: &Labels, point: &Point) -> Labels {
     let workload = &point.workload;
     let mut labels = target.clone();

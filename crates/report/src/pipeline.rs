@@ -22,7 +22,6 @@ pub(crate) struct Column {
 }
 
 pub(crate) struct Row {
-    /// The kind of stage: `page cache`, `device`.
     pub(crate) kind: &'static str,
     /// The stage's name: `vda`; empty for a plain program.
     pub(crate) name: String,
@@ -38,8 +37,7 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// Returns a picture with at most this many stages, of which the narrowest are kept; `None`
-    /// without a ladder. The load generator is left out: no other program passes it.
+    /// Returns `None` without a ladder. The load generator is left out: no other program passes it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]
@@ -92,7 +90,6 @@ impl Column {
 }
 
 impl Cell {
-    /// Shows achieved of advertised, without a unit: `1,810 of 2,970`.
     pub(crate) fn words(&self, of: &str) -> String {
         let least = if self.at_least { "≥" } else { "" };
         match (self.achieved, self.advertised) {

@@ -5,8 +5,6 @@ use machine::units::show_size;
 use results::{PlainRate, Rule, RuleState};
 use workload::OpKind;
 
-/// Returns a line for each operation: `read  100 % of the peak with 64 KiB (125 MiB/s ± 0.3 %), 97
-/// % with 4 KiB (121 MiB/s ± 1.0 %)`.
 pub(crate) fn rates(all: &[PlainRate]) -> Vec<String> {
     let line = |op: OpKind| {
         let of_op = all.iter().filter(|one| one.op == op).enumerate();
@@ -16,7 +14,6 @@ pub(crate) fn rates(all: &[PlainRate]) -> Vec<String> {
     [OpKind::Read, OpKind::Write].into_iter().filter_map(line).collect()
 }
 
-/// Shows one rate: `100 % of the peak with 64 KiB (125 MiB/s ± 0.3 %)`.
 fn part(one: &PlainRate, whole: bool) -> String {
     let size = show_size(u64::from(one.request_bytes));
     let mut figure = rate(one.throughput_bytes_per_s);
@@ -32,13 +29,12 @@ fn part(one: &PlainRate, whole: bool) -> String {
     }
 }
 
-/// Formats whole percent; small shares have one more digit.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// Summarizes the rules: `4 of 6 hold; broken: preallocate files`; `None` if none could be judged.
+/// Returns `None` if no rule could be judged.
 pub(crate) fn rules(all: &[Rule]) -> Option<String> {
     let of = |state: RuleState| all.iter().filter(move |one| one.state == state);
     let (held, broken) = (of(RuleState::Held).count(), of(RuleState::Broken).count());

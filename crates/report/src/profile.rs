@@ -14,13 +14,11 @@ use machine::text::printable;
 use machine::units::{grouped, show_size, show_size_rounded, show_time, significant};
 use results::{Axis, Kind, Program};
 
-/// The maximum number of files with a map.
 const MAPS: usize = 6;
 /// The minimum number of requests for a map.
 const FEW: u64 = 16;
 const ROWS: usize = 40;
 
-/// Shows a share with its interval: `98 % (95 to 101 %)`.
 fn percent(share: &Share) -> String {
     let ends = share
         .interval_95
@@ -28,7 +26,6 @@ fn percent(share: &Share) -> String {
     format!("{:.0} %{}", share.ratio * 100.0, ends.unwrap_or_default())
 }
 
-/// Shows a factor with its interval: `×6.1 (5.8 to 6.4)`.
 fn times(share: &Share) -> String {
     let ends = share
         .interval_95
@@ -46,7 +43,6 @@ fn outstanding(number: f64) -> String {
     }
 }
 
-/// Describes a flow's requests: `random reads of 8 KiB, one at a time`.
 fn form(flow: &FlowVerdict) -> String {
     let Shape { request_bytes, sequential, durable, direct, .. } = flow.shape;
     let order = if sequential { "sequential" } else { "random" };
@@ -126,7 +122,6 @@ fn sentences(flow: &FlowVerdict) -> Vec<String> {
     said
 }
 
-/// Names the study and its time: `the study of /data, 2026-11-27 00:20 UTC`.
 fn studied(verdict: &Verdict) -> String {
     let what = if verdict.study == Kind::Study { "the study of" } else { "measurements of" };
     format!("{what} {}, {}", verdict.target, date(verdict.studied_unix_s))

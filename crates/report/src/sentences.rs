@@ -18,7 +18,6 @@ impl Versions {
         &self.0[0]
     }
 
-    /// Returns the longest version that fits, or the shortest if none does.
     pub(crate) fn fitting(&self, fits: impl Fn(&str) -> bool) -> &str {
         self.0.iter().find(|text| fits(text)).unwrap_or(&self.0[self.0.len() - 1])
     }
@@ -38,8 +37,6 @@ pub(crate) fn cause(limit: &Limit) -> Versions {
     Versions(limit.clauses().into_iter().take(1).chain(limit.short()).collect())
 }
 
-/// Returns the limits that explain the first screen's rates: each operation's peak, and a plain
-/// program with its largest requests if another bottleneck limits that.
 pub(crate) fn shown_limits(answer: &Answer) -> Vec<&Limit> {
     let of_op = |op: OpKind| {
         let limits = || answer.limits.iter().filter(move |limit| limit.op == op);
@@ -59,8 +56,6 @@ pub(crate) fn other_trials(limit: &Limit) -> Vec<String> {
     others.map(|trial: &LimitTrial| trial.outcome.clone()).collect()
 }
 
-/// Describes a prediction: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the limit is
-/// the bus`.
 pub(crate) fn prediction(one: &Predicted) -> Versions {
     let gained = format!(
         "{}s with {} ({}): {}, ×{}",
@@ -73,7 +68,6 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
     Versions::of_clauses(&[gained, format!("then the limit is {}", one.then)])
 }
 
-/// Returns the gain of more clients, for each workload and the main operations on files.
 pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     let of_workloads =
         results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence()));
@@ -81,7 +75,6 @@ pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     of_workloads.chain(of_files).collect()
 }
 
-/// Returns whether an operation on files is on the first screen; tables have all.
 fn is_main(one: &OperationScaling) -> bool {
     let main: &[&str] = match one.files.is_empty() {
         true => &["create", "stat", "delete"],

@@ -10,12 +10,10 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
 }
 
-/// Returns the headings of the cells: `reads`, `writes`.
 pub(crate) fn heads(overview: &Overview) -> Vec<String> {
     overview.speeds.iter().map(|speed| format!("{}s", speed.op)).collect()
 }
 
-/// Returns rows for sequential and random requests, and a flush, if measured.
 pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
     let speeds = &overview.speeds;
     let row = |name: String, cell: &dyn Fn(&Speed) -> Option<String>| Row {

@@ -25,7 +25,6 @@ pub struct Section {
     pub title: String,
     pub question: String,
     pub sentence: String,
-    /// The figures, whose values are tables below.
     pub figures: Vec<Figure>,
     pub tables: Vec<Table>,
 }
@@ -36,7 +35,6 @@ pub struct Table {
     pub title: String,
     pub head: Vec<String>,
     pub rows: Vec<Vec<String>>,
-    /// Whether the table is collapsed until opened.
     pub folded: bool,
 }
 

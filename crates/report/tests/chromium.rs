@@ -9,7 +9,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use support::browser::{self, browse, look_at, text};
 
-/// Returns the browser; `None`, with a message, if it is missing and not required.
 fn browser() -> Option<PathBuf> {
     browser::browser()
         .inspect_err(|why| {
@@ -26,7 +25,6 @@ fn look(browser: &Path, results: &Results, width: u32, dark: bool) -> Value {
     look_at(browser, &report::html(results).expect("a page"), width, dark)
 }
 
-/// Checks the invariants of any page, and its number of figures.
 fn check(seen: &Value, width: u32, figures: usize) {
     assert_eq!(browser::check(seen, width).len(), figures);
 }

@@ -26,7 +26,6 @@ const AXES: [Axis; 14] = [
 
 const ESCAPE: char = '\x1b';
 
-/// Generates names from users, devices and attackers.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,30}",
@@ -131,7 +130,6 @@ prop_compose! {
     }
 }
 
-/// Checks that elements nest properly and texts hold no markup.
 fn assert_well_formed(page: &str) {
     const VOID: [&str; 3] = ["!doctype", "meta", "br"];
     let mut open: Vec<&str> = Vec::new();

@@ -12,7 +12,6 @@ fn program() -> Program {
     Program { name: "halfpower".into(), version: "0".into(), arguments: Vec::new() }
 }
 
-/// A log with a commit every 10 ms, and reads here and there of a file with a hostile name.
 fn profile() -> Profile {
     let names = ["/data/wal/00000001", "/data/<script>alert(1)</script>\u{1b}[31m"];
     let files = names.map(|name| {

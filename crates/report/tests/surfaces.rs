@@ -1,5 +1,3 @@
-//! The page of surfaces: its content, and hostile names or odd tables.
-
 mod support;
 
 use report::surfaces::{Cliff, Surface, surfaces};

@@ -1,5 +1,3 @@
-//! Decimal units.
-
 mod support;
 
 use machine::units::{Units, show_in};

@@ -183,7 +183,6 @@ fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
 }
 
 impl Achieved {
-    /// Replaces the request times by another source's.
     pub fn set_request_times(&mut self, times: RequestTimes) {
         (self.request_times, self.request_times_unknown) = (Some(times), None);
     }

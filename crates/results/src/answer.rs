@@ -45,7 +45,6 @@ impl Goal {
         }
     }
 
-    /// Returns the name for reports.
     pub fn words(self) -> &'static str {
         match self {
             Goal::Half => "half of the peak",

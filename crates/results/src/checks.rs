@@ -14,7 +14,6 @@ pub const CACHED_PERCENT: f64 = 5.0;
 const FOREIGN_SHARE: f64 = 0.1;
 /// The hypervisor's share of one processor above which a warning is due.
 const STEAL_PERCENT: f64 = 3.0;
-/// The deviation from Little's law above which a warning is due.
 const LITTLE_PERCENT: f64 = 1.0;
 
 /// Percentage of the driver's ceiling above which it takes a noticeable part of each request's
@@ -32,13 +31,11 @@ const ACROSS_SHARE: f64 = 0.05;
 /// The innermost track's minimum share of the data of the outermost.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// The minimum requests for a rate in a run by time.
 const FEW_REQUESTS: u64 = 10;
 
 /// The warning for an engine that transfers no data.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
-/// Returns the warnings, one sentence each.
 pub(crate) fn warnings(
     workload: &Workload,
     facts: &TargetFacts,
@@ -162,7 +159,6 @@ fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<W
     doubts
 }
 
-/// Warns if less than half of what was read back could be judged.
 pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
@@ -173,7 +169,6 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     })
 }
 
-/// Warns if the generator itself may be the limit.
 pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
     (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         Warning::of(
@@ -239,7 +234,6 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// Returns how the rate changed, as a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,

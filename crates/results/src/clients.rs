@@ -95,7 +95,6 @@ impl ClientNumbers {
 pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
-    /// Summarizes the clients of a workload's runs; `None` with one client.
     pub(crate) fn of(samples: &[Sample]) -> Option<PointClients> {
         let all: Vec<_> = samples.iter().filter_map(|one| one.together.as_deref()).collect();
         let ranks = all.first()?.clients.iter().map(|one| one.rank);
@@ -122,7 +121,6 @@ impl PointClients {
         self.each.iter().filter(move |one| several && one.is_slow())
     }
 
-    /// Returns warnings about clients that differ from the others, and about lateness.
     pub(crate) fn warnings(&self, workload: &Workload) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for one in self.slow() {

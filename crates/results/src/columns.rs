@@ -16,7 +16,6 @@ pub enum Cell {
 /// get them formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Text, or a number without unit.
     Plain,
     Bytes,
     BytesPerS,
@@ -38,7 +37,6 @@ pub struct Column<T> {
     /// The rank on a narrow terminal, which drops higher ranks first, and never 0. `None`: not
     /// shown in terminals.
     pub readily: Option<u8>,
-    /// Returns the cell of a row; `None` if empty.
     pub get: fn(&T) -> Option<Cell>,
 }
 
@@ -126,7 +124,6 @@ fn sizes(point: &Point) -> Option<Cell> {
     text(format!("read {}, write {}", mix(&sizes.read), mix(&sizes.write)))
 }
 
-/// A point's columns in order.
 pub const POINT: &[Column<Point>] = &[
     ask("", Unit::Plain, |p| text(p.operation())).headed("op", 0),
     ask("op", Unit::Plain, |p| text(p.workload.op.name())),
@@ -225,7 +222,6 @@ pub const POINT: &[Column<Point>] = &[
     Column::new("error", Unit::Plain, |p| text(p.error.as_ref()?)),
 ];
 
-/// An operation's columns in order.
 pub const OPERATION: &[Column<OperationRate>] = &[
     Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation))
         .headed("operation", 0)

@@ -84,7 +84,6 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// Formats a number with all digits; empty for `None`.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value}")).unwrap_or_default()
 }
@@ -169,8 +168,7 @@ fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     axes
 }
 
-/// Returns a row per value of each curve. Each axis has its own column, because figures of an
-/// experiment may differ in their axes.
+/// Each axis has its own column, because figures of an experiment may differ in their axes.
 fn figures(experiment: &Experiment, points: &[Point]) -> String {
     let (xs, ys) = (axes(experiment, |figure| figure.x), axes(experiment, |figure| figure.y));
     let mut header = vec!["figure".to_string(), "series".to_string()];
@@ -233,7 +231,6 @@ fn memory(experiment: &Experiment) -> String {
     table.0
 }
 
-/// Returns the axis's name with its unit, as in JSON.
 fn axis_column(axis: Axis) -> &'static str {
     match axis {
         Axis::RequestBytes => "request_bytes",

@@ -103,7 +103,6 @@ impl Disturbances {
         }
     }
 
-    /// Returns doubts about the runs, of whose bytes `cached_percent` came from a cache.
     pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<Warning> {
         let mut said = Vec::new();
         let percent = |value| Figure::rounded(value, 0);

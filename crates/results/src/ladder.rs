@@ -42,7 +42,6 @@ pub enum StageKind {
 }
 
 impl StageKind {
-    /// Returns the name for reports.
     pub fn name(self) -> &'static str {
         match self {
             StageKind::Generator => "generator",

@@ -50,7 +50,6 @@ pub struct WriteRate {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lasting {
     AsFarAsSeen,
-    /// After the first of these levels.
     Fell {
         fast: WriteLevel,
         slow_bytes_per_s: f64,

@@ -69,7 +69,6 @@ pub struct OperationResult {
 pub struct Rounds {
     /// The time of each operation, over all rounds and clients.
     pub latency: Histogram,
-    /// The time of each complete round.
     pub elapsed_ns: Vec<Nanos>,
     /// The time of a round that the user ended early.
     pub unfinished_ns: Option<Nanos>,
@@ -251,7 +250,6 @@ impl MetadataResult {
         self.warnings.extend(warnings);
     }
 
-    /// Returns each operation's rate.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let mut settings = self.plan.settings();
         if self.clients > 1 {

@@ -20,7 +20,6 @@ pub enum OutputError {
     /// The output was refused before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
-    /// The file was written, but its directory was moved meanwhile.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
@@ -41,9 +40,7 @@ pub struct Output {
 
 enum Place {
     Free,
-    /// A file that may be replaced, with its current metadata.
     Replaceable(Metadata),
-    /// A device or pipe, written in place.
     Stream,
 }
 
@@ -247,7 +244,6 @@ impl Output {
         }
     }
 
-    /// Creates a file in the same directory, which is removed on drop.
     fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
         part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }

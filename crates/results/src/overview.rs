@@ -250,7 +250,6 @@ fn is_ordinary(workload: &Workload) -> bool {
         && is_undisturbed(workload)
 }
 
-/// Returns whether the workload is without schedule, pause, offset and region.
 fn is_undisturbed(workload: &Workload) -> bool {
     workload.allocation == Allocation::Written
         && workload.cache == CacheState::AsIs

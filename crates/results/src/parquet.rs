@@ -81,7 +81,6 @@ fn write(column: &mut SerializedColumnWriter<'_>, cells: &[Option<&Cell>]) -> Re
     }
 }
 
-/// Writes only the cells that exist, which the definition level marks.
 fn write_as<T: DataType>(
     column: &mut SerializedColumnWriter<'_>,
     cells: &[Option<&Cell>],

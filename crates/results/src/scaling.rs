@@ -111,7 +111,6 @@ pub enum ScalingLimit {
     Undecided,
 }
 
-/// The maximum error of a model that predicts rates of more clients.
 const MODEL_ERROR: f64 = 0.1;
 
 /// The factor from which more clients gain something.
@@ -125,7 +124,6 @@ pub struct GrowthNumbers {
     pub half: u32,
     /// The minimum number of clients from which more gain less than 5 %.
     pub knee: u32,
-    /// The most clients.
     pub most: u32,
 }
 
@@ -140,7 +138,6 @@ impl GrowthNumbers {
 }
 
 impl Growth {
-    /// Returns the conclusion. `peak` is the highest rate, `efficiency` that of the most clients.
     fn sentence(&self, peak: &str, (most, efficiency): (u32, Option<f64>)) -> String {
         let (half, knee) = (self.half_power_clients, self.knee_clients);
         let why = why(self.limit, self.processors_busy, &self.slow_clients);
@@ -163,7 +160,6 @@ impl Growth {
     }
 }
 
-/// Names what limits several clients.
 fn why(limit: ScalingLimit, processors_busy: bool, slow: &[SlowClient]) -> String {
     match limit {
         ScalingLimit::Client if processors_busy => {
@@ -252,7 +248,6 @@ impl OperationScaling {
 }
 
 impl ScalingModel {
-    /// Returns the outlook for more clients.
     pub fn outlook(&self) -> String {
         let error = self.left_out_error * 100.0;
         if self.left_out_error > MODEL_ERROR {

@@ -7,12 +7,11 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use std::collections::HashSet;
 use std::fmt;
 
-/// The share by which equal figures may differ.
 const ROUNDING: f64 = 0.01;
 
 type Check = Result<(), String>;
 
-/// Checks all figures of reports and comparisons. The error names the field.
+/// The error names the field.
 pub(crate) fn check(results: &Results) -> Check {
     for (index, point) in results.points.iter().enumerate() {
         check_point(point).map_err(|why| format!("points[{index}]: {why}"))?;

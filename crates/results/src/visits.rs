@@ -4,7 +4,6 @@ use crate::point::{Point, StripeRecord};
 use crate::question::Question;
 use std::collections::BTreeMap;
 
-/// Returns the measured points of each workload and stripe, in order.
 pub(crate) fn visits(points: &[Point]) -> BTreeMap<(Question, Option<&StripeRecord>), Vec<usize>> {
     let mut visits = BTreeMap::<_, Vec<usize>>::new();
     let measured = points.iter().enumerate().filter(|(_, point)| point.numbers.is_some());

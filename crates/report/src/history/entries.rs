@@ -18,11 +18,9 @@ pub struct EntryComparison {
     pub entries: Vec<Entry>,
     /// Changes before an entry: its index, and what changed.
     pub changes: Vec<(usize, Vec<String>)>,
-    /// Each question's readings by measure.
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
-/// The maximum number of facts in a sentence; the page has all.
 const MAX_FACTS: usize = 6;
 
 impl EntryComparison {
@@ -45,7 +43,6 @@ impl EntryComparison {
         if said.is_empty() { vec!["Nothing else changed between them.".into()] } else { said }
     }
 
-    /// Compares the last reading with the first.
     fn sentence(question: &[(Measure, HistoryRow)]) -> String {
         let say = |(measure, row): &(Measure, HistoryRow)| {
             let values = &row.trend.values;

@@ -42,7 +42,6 @@ struct LimitView {
     excluded: Vec<String>,
     would_refute: Option<String>,
     no_stages: Option<String>,
-    /// Whether there is only evidence, without a verdict.
     open: bool,
 }
 
@@ -107,7 +106,6 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
     })
 }
 
-/// Returns the operations with a peak, a limit or a half-power point, in order of appearance.
 fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
     let mut ops: Vec<OpKind> = Vec::new();
     let peaks =

@@ -38,8 +38,7 @@ impl Drawn<'_> {
     }
 }
 
-/// Returns a document's drawings in order; their indices make the anchors. A sweep is drawn as one
-/// experiment.
+/// The drawings' indices make the anchors. A sweep is drawn as one experiment.
 pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     if results.experiments.is_empty() {
         return sweep::figures(&results.points)
@@ -94,7 +93,6 @@ struct HalfView {
     of: String,
 }
 
-/// One row per x, one column per curve.
 #[derive(Serialize)]
 struct Table {
     size: String,
@@ -115,7 +113,6 @@ struct Cell {
     failed: bool,
 }
 
-/// Returns all experiments; a sweep counts as one.
 pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     let drawn = drawn(results);
     let figures_of = |experiment: usize| -> Vec<FigureView> {
@@ -156,7 +153,6 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// Returns a section outside any study, with anchors from `first` on.
 pub(crate) fn section_view(
     number: usize,
     first: usize,

@@ -12,7 +12,6 @@ const WIDTHS: [(&str, f64); 2] = [("wide", 540.0), ("narrow", 360.0)];
 const ROW: f64 = 34.0;
 const BAR_TOP: f64 = 18.0;
 const BAR: f64 = 11.0;
-/// Room for the arrow of a bar beyond the right edge.
 const ARROW: f64 = 10.0;
 
 #[derive(Serialize)]
@@ -41,13 +40,11 @@ struct Rung {
     bar_height: f64,
     achieved: f64,
     advertised: Option<f64>,
-    /// The tip of the arrow beyond the right edge.
     beyond: Option<f64>,
     narrowest: bool,
     plain: bool,
 }
 
-/// Draws a picture for each operation; empty without a ladder.
 pub(super) fn pictures(results: &Results, overview: &Overview) -> Vec<Picture> {
     let Some(pipeline) = Pipeline::of(results, overview, usize::MAX) else { return Vec::new() };
     let picture = |(place, column): (usize, &Column)| Picture {
@@ -98,13 +95,11 @@ fn drawing(
     }
 }
 
-/// Returns a stage's name, unless the kind says the same, cut to the room.
 fn named(row: &Row, room: f64) -> String {
     let name = printable(&row.name);
     if row.kind.ends_with(name.as_str()) { String::new() } else { text::fit(&name, room) }
 }
 
-/// Shows a cell with its unit: `1,810 of 2,970 MiB/s`.
 fn figure(cell: &Cell) -> String {
     match cell.words(" of ") {
         words if words.is_empty() => words,

@@ -5,10 +5,8 @@ use crate::{advice, classic, doubts, sentences, speeds};
 use results::{Overview, Results};
 use serde::Serialize;
 
-/// The number of doubts that are shown; more are folded.
 const SHOWN_DOUBTS: usize = 3;
 
-/// The number of changes that are shown; more are folded.
 const SHOWN_CHANGES: usize = 5;
 
 #[derive(Serialize)]

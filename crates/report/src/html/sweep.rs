@@ -10,7 +10,6 @@ const MAX_CURVES: usize = 12;
 /// The maximum number of values drawn; the table and points.csv have all.
 const MAX_VALUES: usize = 1200;
 
-/// A dimension in which points vary: its axis, a point's value, and its name in a curve's label.
 struct Dimension {
     axis: Option<Axis>,
     value: fn(&Point) -> f64,
@@ -45,8 +44,6 @@ const DIMENSIONS: [Dimension; 8] = [
     Dimension { axis: None, value: |_| 0.0, name: Point::mode },
 ];
 
-/// Draws rate, and processor time per request, by the first dimension that varies; one curve per
-/// combination of the others.
 pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     let varies = |dimension: &&Dimension| {
         let mut names = points.iter().map(|point| (dimension.name)(point));
@@ -101,7 +98,6 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     figures
 }
 
-/// Draws rate and p99 of every second of `run --live`, one curve per run.
 pub(super) fn over_time(seconds: &[SecondRecord]) -> Vec<Figure> {
     let runs = seconds.iter().map(|one| one.run).max().map_or(0, |last| last + 1);
     let curve = |run: u64, y: fn(&SecondRecord) -> f64| -> Series {

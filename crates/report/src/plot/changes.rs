@@ -22,7 +22,6 @@ const FACTOR_TICKS: f64 = 6.0;
 pub(crate) struct Changes {
     width: f64,
     height: f64,
-    /// The position of zero; `None` if it is out of range.
     zero: Option<f64>,
     ticks: Vec<Tick>,
     rows: Vec<Row>,
@@ -73,8 +72,6 @@ impl Scale {
         tenth(NAMES + share * (WIDTH - NAMES - VALUES))
     }
 
-    /// Returns round changes in the range: steps of 1, 2 or 5 %, or factors beyond a doubling or
-    /// halving.
     fn ticks(&self) -> Vec<Tick> {
         if self.high > LN_2 || self.low < -LN_2 { self.factors() } else { self.percents() }
     }
@@ -183,8 +180,7 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     }
 }
 
-/// Draws the runs of both sides, each row on its own scale from minimum to maximum; `None` if runs
-/// are unknown.
+/// Draws each row on its own scale from minimum to maximum.
 pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) -> Option<Changes> {
     let known: Vec<&&Difference> = differences
         .iter()

@@ -37,7 +37,6 @@ pub(crate) fn of_curve(place: usize, count: usize, ordered: bool) -> Pair {
     Pair { light: light.into(), dark: dark.into() }
 }
 
-/// Interpolates between the stops of a ramp, perceptually evenly.
 fn along(stops: &[&str], share: f64) -> String {
     let place = share.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
     let first = (place.floor() as usize).min(stops.len() - 2);

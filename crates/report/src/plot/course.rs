@@ -15,12 +15,10 @@ pub(super) struct Frame {
 
 pub(super) const WIDE: Frame =
     Frame { class: "wide", width: 880.0, left: 72.0, right: 842.0, ticks: 8 };
-/// The frame of the drawing for phones.
 const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 372.0, ticks: 4 };
 const HEIGHT: f64 = 280.0;
 pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
-/// The maximum number of points drawn of a line; more would not show.
 const MAX_DRAWN: usize = 1600;
 /// Colours with enough contrast on light and dark pages; the first is the page's accent.
 const COLOURS: [&str; 8] =
@@ -40,14 +38,12 @@ impl Line {
     }
 }
 
-/// A chart, whose axes begin at zero.
 pub(crate) struct Chart<'a> {
     pub(crate) title: &'a str,
     pub(crate) x: Axis,
     pub(crate) x_title: &'a str,
     pub(crate) y: Axis,
     pub(crate) lines: Vec<Line>,
-    /// The part of x that is shaded.
     pub(crate) shaded: Option<(f64, f64)>,
 }
 
@@ -71,7 +67,6 @@ fn end(ticks: &[Tick]) -> f64 {
     ticks.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE)
 }
 
-/// Draws a line across the chart, with its label at the left.
 pub(super) fn row_line(out: &mut String, frame: &Frame, y: f64, label: &str) {
     let Frame { left, right, .. } = frame;
     let _ = writeln!(
@@ -83,7 +78,6 @@ pub(super) fn row_line(out: &mut String, frame: &Frame, y: f64, label: &str) {
     );
 }
 
-/// Draws a tick below the chart, which ends at `bottom`.
 pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str) {
     let _ = writeln!(
         out,

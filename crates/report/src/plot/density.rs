@@ -21,7 +21,7 @@ fn shade(count: u64, most: u64) -> usize {
     ((share * SHADES as f64).ceil() as usize).clamp(1, SHADES)
 }
 
-/// Draws the map over the whole recording. Writing to a String cannot fail.
+/// Writing to a String cannot fail.
 pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     let Frame { width, left, right, .. } = WIDE;
     let rows = map.columns.iter().map(Vec::len).max().unwrap_or(0).max(1);
@@ -79,7 +79,6 @@ pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     out + "</svg>\n"
 }
 
-/// Draws shares of a whole as bars, the largest first.
 pub(crate) fn shares(title: &str, rows: &[(String, f64)]) -> String {
     const ROW: f64 = 24.0;
     const NAME: f64 = 330.0;

@@ -15,7 +15,7 @@ const MAX_BANDS: usize = 2;
 /// The number of values above which a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
-/// Lays out a figure in `room`. `points` are the document's: their warnings make hollow markers.
+/// `points` are the document's: their warnings make hollow markers.
 pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
     let names: Vec<String> = figure.series.iter().map(|series| printable(&series.name)).collect();
     let peaks = peaks(figure, points);
@@ -140,7 +140,6 @@ fn draw(
     finish(curve, &mut run);
 }
 
-/// Ends a stretch without gaps: its line, and its band if every value has an interval.
 fn finish(curve: &mut Curve, run: &mut Vec<Placed>) {
     for (place, (x, y, _)) in run.iter().enumerate() {
         let _ =
@@ -221,7 +220,6 @@ fn inner_texts(scene: &Scene) -> Vec<Rect> {
     halves.chain(lines).map(Text::rect).collect()
 }
 
-/// Returns the place of a curve's name right of its end; `None` if there is no room.
 fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f64) -> Option<Rect> {
     let rect =
         Rect { x: x + 9.0, y: y - text::HEIGHT / 2.0, width: width + 2.0, height: text::HEIGHT };
@@ -244,8 +242,7 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
 /// The number of points between two values at which a line is tested for crossing a name.
 const SAMPLES: u32 = 40;
 
-/// Returns the positions that the labels want: the ends of the curves. If ends are too close to
-/// order, labels follow the order of the whole curves.
+/// If ends are too close to order, labels follow the order of the whole curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;

@@ -18,8 +18,6 @@ pub(super) fn logarithmic(axis: Axis) -> bool {
 /// Curves this many times apart share no linear axis.
 const FAR_APART: f64 = 100.0;
 
-/// Returns whether the y axis is logarithmic: because of its quantity, or of curves that are far
-/// apart.
 pub(super) fn logarithmic_y(figure: &Figure) -> bool {
     if !matches!(figure.y, Axis::BytesPerS | Axis::Iops) {
         return logarithmic(figure.y);
@@ -138,7 +136,6 @@ impl Frame {
     }
 }
 
-/// Space between the frame and the first and last value.
 pub(super) const X_PAD: f64 = 12.0;
 
 fn y_axis(figure: &Figure, peaks: &[Option<f64>], height: f64) -> (Spread, Vec<Tick>) {
@@ -237,7 +234,6 @@ fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     (scale, labels, rows.min(3.0) as usize)
 }
 
-/// Puts names in rows above the figure, with room for symbols; long names are cut.
 fn key_places(names: &[String], width: f64) -> Vec<(f64, usize, String)> {
     let (sign, gap) = (20.0, 16.0);
     let (mut x, mut row) = (0.0, 0);

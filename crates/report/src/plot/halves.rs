@@ -1,5 +1,3 @@
-//! Half-power points in a figure.
-
 use super::frame::{Frame, X_PAD, drawable, logarithmic, logarithmic_y};
 use super::labels::{Ink, Placer, Rect};
 use super::scene::{HalfLine, HalfMark, Scene, Stroke, Text, tenth};
@@ -13,7 +11,6 @@ use results::{Axis, Figure, HalfPower, Series, Varied};
 const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 
-/// Returns the peak of each curve's half-power point, if the y axis can show it.
 pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     let shown = |series: &Series| {
         peak_on_axis(figure.y, series, points)
@@ -109,7 +106,6 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     }
 }
 
-/// Returns the line from a mark to its label; `None` if they are adjacent.
 fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     let (to_x, to_y) =
         (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));
@@ -119,7 +115,6 @@ fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     })
 }
 
-/// Returns the position of a curve's half-power point, if the figure's x is what varied.
 fn crossing(
     figure: &Figure,
     series: &Series,

@@ -1,5 +1,3 @@
-//! Places labels without overlap.
-
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rect {
     pub x: f64,
@@ -71,7 +69,6 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
     placed
 }
 
-/// Places labels near their anchors, without overlap, and off the curves if possible.
 pub(crate) struct Placer {
     bounds: Rect,
     taken: Vec<Rect>,
@@ -95,7 +92,6 @@ impl Placer {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
 
-    /// Places a label near `anchor`; `None` if all positions are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         for (ring, distance) in
@@ -119,7 +115,6 @@ impl Placer {
         Some(rect)
     }
 
-    /// Places a label above or below a horizontal line, as far left as possible.
     pub(crate) fn place_along(&mut self, y: f64, width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         let steps = ((self.bounds.width - width) / 8.0).max(0.0) as usize;
@@ -157,7 +152,6 @@ const DIRECTIONS: [(f64, f64); 8] = [
     (-1.0, 1.0),
 ];
 
-/// Returns the rectangle that touches the circle of `distance` around the anchor on this side.
 fn beside(
     (x, y): (f64, f64),
     (right, down): (f64, f64),

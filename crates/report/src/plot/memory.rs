@@ -10,7 +10,6 @@ use results::Axis;
 
 const ROW: f64 = 26.0;
 
-/// Returns the name of a row: `copy, 2 threads`.
 pub(crate) fn name(usage: &MemoryUse) -> String {
     let threads = crate::format::plural(usage.threads as usize, "thread");
     format!("{}, {threads}", usage.kind.name())

@@ -1,14 +1,10 @@
-//! Maps values to positions.
-
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Spread {
     Linear(f64, f64),
     Log(f64, f64),
-    /// These values in this order, each in its own slot.
     Each(Vec<f64>),
 }
 
-/// An axis, whose ends are in the figure's units.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scale {
     pub spread: Spread,
@@ -17,7 +13,6 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Returns the position of a value; `None` if this axis cannot show it.
     pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let share = match &self.spread {
             Spread::Linear(low, high) => (value - low) / (high - low),
@@ -35,7 +30,7 @@ impl Scale {
             .then_some(self.begin + share * (self.end - self.begin))
     }
 
-    /// Returns [`Scale::at`], clamped to the axis; values without a logarithm go to the low end.
+    /// Values without a logarithm go to the low end.
     pub(crate) fn at_or_end(&self, value: f64) -> f64 {
         let (low, high) =
             if self.begin < self.end { (self.begin, self.end) } else { (self.end, self.begin) };

@@ -86,7 +86,6 @@ pub(crate) struct Curve {
     pub half_power: Option<HalfMark>,
     /// The line from the axis to the half-power point, unless half-peak lines cross the figure.
     pub half_line: Option<Stroke>,
-    /// The curve's name at its end, or in the key.
     pub label: Option<Text>,
     pub leader: Option<Stroke>,
     pub key: Option<Mark>,
@@ -106,7 +105,6 @@ pub(crate) struct Scene {
     /// The plot area: left, top, right, bottom.
     pub plot: [f64; 4],
     pub grid: Vec<f64>,
-    /// Positions of the ticks below the plot area, labelled or not.
     pub ticks: Vec<f64>,
     pub x_labels: Vec<Text>,
     pub y_labels: Vec<Text>,
@@ -114,7 +112,6 @@ pub(crate) struct Scene {
     pub y_title: Option<Text>,
     pub half_lines: Vec<HalfLine>,
     pub curves: Vec<Curve>,
-    /// The text shown without curves.
     pub empty: Option<Text>,
 }
 

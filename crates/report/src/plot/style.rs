@@ -10,8 +10,6 @@ pub(super) struct Style {
     pub shape: usize,
 }
 
-/// Returns a ramp of colours if only a number differs; otherwise a colour per group, dashes per
-/// variant.
 pub(super) fn styles(series: &[Series]) -> Vec<Style> {
     let count = series.len();
     let parts: Option<Vec<&CurveName>> = series.iter().map(|one| one.parts.as_ref()).collect();

@@ -10,7 +10,6 @@ use machine::units::show_size;
 use results::Axis;
 use serde::Serialize;
 
-/// The number of colour steps from zero to the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
 struct Measures {
@@ -34,7 +33,6 @@ impl Measures {
     }
 }
 
-/// A piece of the surface, or of the line along a row: a path with its colour step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Facet {
     pub path: String,
@@ -51,7 +49,6 @@ pub(crate) struct Peak {
     pub band: usize,
 }
 
-/// Shapes drawn together: the facets behind a row's values, then the values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Layer {
     pub facets: Vec<Facet>,
@@ -88,7 +85,7 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns the position of a rate; column and row may be fractional.
+    /// Column and row may be fractional.
     fn at(&self, column: f64, row: f64, rate: f64) -> (f64, f64) {
         let u = share(column, self.surface.columns.len());
         // The last row is in front: rates after the cliff are low and hide nothing.

@@ -4,7 +4,6 @@ use machine::text::printable;
 
 pub(crate) const SIZE: f64 = 12.0;
 pub(crate) const HEIGHT: f64 = 15.0;
-/// The distance from the top of a line to its baseline.
 pub(crate) const ASCENT: f64 = 11.5;
 
 /// Makes text printable and free of markup; not safe in attributes.
@@ -34,7 +33,6 @@ fn advance(c: char) -> f64 {
     }
 }
 
-/// Cuts text to a width, with an ellipsis at the cut.
 pub(crate) fn fit(text: &str, room: f64) -> String {
     if width(text) <= room {
         return text.into();

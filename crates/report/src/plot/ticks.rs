@@ -75,7 +75,6 @@ pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// Returns a short label: `200 us`, `4 KiB`, `1`.
 fn log_label(axis: Axis, value: f64) -> String {
     let squeeze = |text: String| match text.split_once(' ') {
         Some((number, unit)) => format!("{} {unit}", trim_zeros(number)),
@@ -128,7 +127,6 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
     Vec::new()
 }
 
-/// Labels as many of the values themselves as fit, for axes without round values.
 pub(crate) fn of_values(
     axis: Axis,
     values: &[f64],

@@ -1,5 +1,3 @@
-//! The page of a test.
-
 use super::notice;
 use super::tables::{
     axis, histograms, matrix, measured, number, place, show, single_cells, tables, unit,
@@ -13,7 +11,6 @@ use machine::units::{show_size_rounded, significant};
 use results::Axis;
 use sustained::pts::{Measured, PhaseKind, PhaseResult, PtsResult, PtsStep, PtsTest, Purge, Until};
 use sustained::span;
-/// Draws the convergence over the rounds: the tracked size's mixes, or all cells of a small phase.
 fn convergence(result: &PtsResult, phase: &PhaseResult) -> String {
     let PhaseKind::Rounds { cells, tracking, measured, .. } = &result.plan.phases[phase.phase].kind
     else {
@@ -62,7 +59,6 @@ fn convergence(result: &PtsResult, phase: &PhaseResult) -> String {
     })
 }
 
-/// Draws the steady-state window: the tracked value, its mean, 10 % around it, and the best line.
 fn window(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
     let check = phase.steady.as_ref()?;
     let own = measured(result, phase.phase);
@@ -117,7 +113,6 @@ fn steady_table(result: &PtsResult) -> Option<Table> {
     })
 }
 
-/// Draws the rate over time and over bytes written, for tests that are about it.
 fn courses(result: &PtsResult) -> Vec<String> {
     let own = match result.plan.test {
         PtsTest::Wsat | PtsTest::Hir => Measured::Iops,

@@ -1,5 +1,3 @@
-//! The matrices and tables of a test's report.
-
 use crate::course::Table;
 use machine::units::{grouped, rate_number, show_rate, show_size, show_time, shown_in};
 use results::Axis;
@@ -112,7 +110,6 @@ pub(super) fn with_matrix(result: &PtsResult) -> impl Iterator<Item = &PhaseResu
     result.phases.iter().filter(|phase| phase.matrix.len() > 1)
 }
 
-/// Returns a row for each phase with one cell; `None` without any.
 pub(super) fn single_cells(result: &PtsResult) -> Option<Table> {
     let rows: Vec<Vec<String>> = result
         .phases

@@ -1,5 +1,3 @@
-//! A sustained run as a page.
-
 use super::{head, rows, wrote};
 use crate::Error;
 use crate::course::{Page, PagePart, Table};

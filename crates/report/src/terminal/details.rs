@@ -14,8 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 const GUTTER: usize = 8;
 
-/// Shows doubts, limits with their trials and exclusions, half-power points, processor cost,
-/// changes with their figures, gains that are not proven, and rules. Empty without an answer.
+/// Shows what a study's first screen leaves out. Empty without an answer.
 pub fn details(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return String::new() };
     let width = width.max(40);
@@ -51,7 +50,6 @@ pub fn details(results: &Results, width: usize, colour: bool) -> String {
     render(&lines, width, colour) + &classic(results, width, colour)
 }
 
-/// Shows the usual benchmarks, in their units; empty if none was measured.
 pub(super) fn classic(results: &Results, width: usize, colour: bool) -> String {
     let Some(view) = Overview::of(results).and_then(|one| crate::classic::view(&one)) else {
         return String::new();
@@ -64,7 +62,6 @@ fn sentence(tone: Tone, text: &str, room: usize) -> Vec<Line> {
     wrap(text, room).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 
-/// Shows a limit's sentence, its other trials, and what they exclude.
 fn limit(limit: &Limit, room: usize) -> Vec<Line> {
     let mut lines = sentence(Tone::Plain, sentences::limit(limit).full(), room);
     let mut add = |name: &str, texts: &[String]| {
@@ -112,7 +109,6 @@ fn peaks(results: &Results, answer: &Answer, room: usize) -> Vec<Line> {
     lines
 }
 
-/// Shows half-power points: one sentence for each operation and setting.
 fn half_power(all: &[HalfPower], room: usize) -> Vec<Line> {
     let mut groups: Vec<(String, Vec<&HalfPower>)> = Vec::new();
     for half in all {
@@ -134,8 +130,6 @@ fn half_power(all: &[HalfPower], room: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// Shows values with settings: `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4 to 8`; common words
-/// appear once.
 fn settings_at(members: &[&HalfPower]) -> String {
     let lines = half_power_lines(members);
     let said = lines.iter().enumerate().map(|(place, line)| {

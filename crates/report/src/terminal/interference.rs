@@ -7,7 +7,6 @@ use machine::units::{show_time, significant};
 use measure::stats::Ratio;
 use results::{Interference, Results};
 
-/// Shows a ratio with its interval: `0.61 (0.58–0.64)`.
 fn times(ratio: Option<Ratio>, plain: f64) -> String {
     match ratio {
         Some(Ratio { mean, low, high, .. }) => {

@@ -14,8 +14,7 @@ const BAR: usize = 14;
 
 const MIN_RATE_WIDTH: usize = 12;
 
-/// Shows a table for reads and one for writes, then each stage's settings with the source of its
-/// advertised rate, then the risks. Empty without a ladder.
+/// Shows a table for reads and one for writes. Empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);
@@ -130,13 +129,11 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Shows the achieved rate, with `≥` for a lower bound.
 fn reached(one: &StageRate) -> String {
     let Some(reached) = &one.achieved else { return String::new() };
     format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
 }
 
-/// Draws the achieved rate in full blocks, and light ones up to the advertised rate; logarithmic.
 fn bar(advertised: Option<f64>, achieved: Option<f64>, max: f64) -> String {
     let columns = |rate| (bar_share(rate, max) * BAR as f64).round().max(1.0) as usize;
     let full = achieved.map_or(0, columns);
@@ -168,7 +165,6 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns the sources of a stage's advertised rates, once if reads and writes share them.
 fn formulas(stage: &Stage) -> String {
     let short = |one: &StageRate| Some((one.op, one.advertised.as_ref()?.formula.clone()));
     let reported: Vec<(OpKind, String)> = stage.rates.iter().filter_map(short).collect();

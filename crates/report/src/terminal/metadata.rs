@@ -7,7 +7,6 @@ fn several(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Describes the work of one client.
 fn work(plan: &MetadataPlan) -> String {
     let (one, many) = match plan.shared_directory {
         true => ("shared directory", "shared directories"),

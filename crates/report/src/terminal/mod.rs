@@ -22,7 +22,6 @@ use machine::text::printable;
 pub use metadata::{metadata, metadata_by_clients};
 use unicode_width::UnicodeWidthStr;
 
-/// The role of a piece of text, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -56,7 +55,6 @@ pub(crate) fn paint(tone: Tone, text: &str, colour: bool) -> String {
 
 pub(crate) type Line = Vec<(Tone, String)>;
 
-/// Renders lines as text, none wider than `width`.
 pub(crate) fn render(lines: &[Line], width: usize, colour: bool) -> String {
     let mut out = String::new();
     for line in lines {
@@ -73,7 +71,6 @@ pub(crate) fn render(lines: &[Line], width: usize, colour: bool) -> String {
     out
 }
 
-/// Cuts text to at most `width` columns, with an ellipsis at the cut.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.into();
@@ -115,7 +112,6 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Wraps text at spaces, or within a word longer than a line. A number stays with its unit.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];
@@ -142,8 +138,7 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// Formats a table without borders: a rule under the header, two spaces between columns. The first
-/// `left` columns align left, the others right.
+/// Formats a table without borders. The first `left` columns align left, the others right.
 pub fn table(
     header: &[String],
     rows: &[Vec<String>],

@@ -5,7 +5,6 @@ use crate::format::{grouped, plural};
 use machine::units::show_time;
 use results::{IntervalNumbers, Point};
 
-/// Shows the intervals of a point; empty if its run was not divided.
 pub(super) fn intervals(point: &Point, width: usize, colour: bool) -> String {
     let Some(numbers) = &point.numbers else { return String::new() };
     let all = &numbers.over_time;

@@ -18,8 +18,7 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// Shows a document's points as a table with warnings and errors, or a single point in full. Common
-/// settings appear once, above; derived columns are dropped first.
+/// Shows a document's points as a table with warnings and errors, or a single point in full.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     if crate::hosts::are_several(results) {
         return crate::hosts::terminal(results, width, colour);
@@ -61,7 +60,6 @@ fn latency_goals(results: &Results, width: usize) -> String {
     sentences.map(|line| line + "\n").collect()
 }
 
-/// Shows the document's warnings, mainly of the target, which no point repeats.
 fn doubts(results: &Results, width: usize, colour: bool) -> String {
     let reported = |text: &String| {
         results
@@ -85,7 +83,6 @@ fn shown_columns<T>(columns: &'static [Column<T>]) -> Vec<&'static Column<T>> {
     columns.iter().filter(|column| column.readily.is_some()).collect()
 }
 
-/// Shows rates of operations on whole files, without empty columns.
 fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
     if rates.is_empty() {
         return String::new();
@@ -157,7 +154,6 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
     out
 }
 
-/// Joins the settings common to all points: `read, seq, 1 thread, io_uring, direct`.
 fn in_common(said: &[(&str, &str)]) -> String {
     let words: Vec<String> = said
         .iter()
@@ -174,7 +170,6 @@ fn in_common(said: &[(&str, &str)]) -> String {
     if words.is_empty() { "nothing in common".into() } else { words.join(", ") }
 }
 
-/// Shows errors and warnings, each text once with its points.
 fn remarks(points: &[Point], width: usize, colour: bool) -> String {
     let mut said: Vec<(Tone, String, Vec<String>)> = Vec::new();
     for point in points {

@@ -102,7 +102,6 @@ fn how_many_clients(results: &Results, width: usize) -> Vec<Line> {
     std::iter::once(heading("How many clients?", &[], 0)).chain(lines).collect()
 }
 
-/// Returns a line with the target on the left, points and time on the right.
 pub(super) fn title(results: &Results, width: usize) -> Line {
     let spent = spent(results);
     let name = fit(&printable(&results.target.name), width.saturating_sub(spent.width() + 2));
@@ -134,7 +133,6 @@ fn heading(question: &str, columns: &[(String, usize)], first: usize) -> Line {
     line
 }
 
-/// Shows a column for each operation, or a line if the terminal is too narrow.
 fn how_fast(overview: &Overview, answer: &Answer, width: usize) -> Vec<Line> {
     let mut lines = speed_table(overview, width);
     // A rate that fell is already among the doubts.
@@ -176,7 +174,6 @@ fn speed_table(overview: &Overview, width: usize) -> Vec<Line> {
     std::iter::once(head).chain(rows.iter().map(line)).collect()
 }
 
-/// Shows the limits of the peaks and of a plain program's largest requests.
 fn why_not_faster(answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     let said: Vec<&Limit> = sentences::shown_limits(answer)
         .into_iter()
@@ -202,7 +199,6 @@ fn why_not_faster(answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     std::iter::once(heading("Why not faster?", &[], 0)).chain(lines).collect()
 }
 
-/// Draws a bar for each stage and operation: achieved in full blocks, advertised in light ones.
 fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     let names = stage_names(pipeline, width);
     let title = "From program down";
@@ -250,8 +246,6 @@ fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns the kind of each stage, with the name if there is room for all, or if two stages have
-/// the same kind.
 fn stage_names(pipeline: &Pipeline, width: usize) -> Vec<String> {
     let kinds: Vec<&str> = pipeline.rows.iter().map(|row| row.kind).collect();
     let name = |row: &crate::pipeline::Row, room: usize| {
@@ -286,7 +280,6 @@ fn columns_of(share: f64, width: usize) -> usize {
     (share * width as f64).round() as usize
 }
 
-/// Shows each change with its gain and cost; stacked on a narrow terminal.
 fn what_to_do(answer: &Answer, most: usize, width: usize) -> Vec<Line> {
     const TITLE: &str = "What to do?";
     let rows = advice::rows(answer);

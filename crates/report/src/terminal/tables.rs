@@ -4,7 +4,7 @@ use machine::text::printable;
 use results::{Experiment, Figure, Results, Series, Value};
 use unicode_width::UnicodeWidthStr;
 
-/// Shows a table for each figure of each experiment; curves that do not fit go to further tables.
+/// Shows a table for each figure of each experiment.
 pub fn tables(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();

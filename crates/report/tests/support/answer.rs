@@ -172,7 +172,6 @@ fn trial(change: LimitChange, ratio: f64, meaning: Meaning) -> LimitTrial {
     }
 }
 
-/// Returns a limit that was not identified, with its exclusions.
 fn unknown() -> Limit {
     let mut limit = limit(LimitOf::Plain, OpKind::Write, Bottleneck::Unknown, "");
     limit.throughput_bytes_per_s = Some(412.0 * f64::from(1 << 20));
@@ -183,7 +182,6 @@ fn unknown() -> Limit {
     limit.with_sentences()
 }
 
-/// Returns a ladder of memory, a file system and a device on a link.
 pub fn ladder() -> Ladder {
     let mib = (1u64 << 20) as f64;
     let formula = |kind| match kind {
@@ -262,7 +260,6 @@ fn service(mode: ServiceMode, fixed: f64, rate: f64) -> ServiceModel {
     }
 }
 
-/// Splits a change into two steps, each with half of the gain.
 fn steps(points: &[Point], from: usize, to: usize) -> Vec<FindingStep> {
     let one = gain(points, from, to).sqrt();
     let step = |change: &str, cpu, p99| FindingStep {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Returns the installed browser; the error says why it is missing.
 pub fn browser() -> Result<PathBuf, String> {
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -21,7 +20,6 @@ pub struct Said {
     pub stderr: String,
 }
 
-/// Runs the browser on a page, in a new profile, for at most a minute.
 pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -> Said {
     let profile = tempfile::tempdir_in(directory).expect("a profile");
     let (stdout, stderr) = (profile.path().join("stdout"), profile.path().join("stderr"));
@@ -69,7 +67,6 @@ pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -
     said
 }
 
-/// Collects errors; runs before anything else on the page.
 const COLLECT: &str = r#"<script>
 window.wrong = [];
 window.addEventListener("error", (event) => window.wrong.push(String(event.message)));
@@ -173,7 +170,6 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Checks the invariants of any page; returns its figures' names.
 pub fn check(seen: &Value, width: u32) -> Vec<&str> {
     assert_eq!(seen["wrong"], serde_json::json!([]), "nothing goes wrong at {width}");
     assert_eq!(seen["width"], width, "the window is as wide as asked");

@@ -69,7 +69,6 @@ fn redraw(points: &[Point], y: Axis, series: &[Series]) -> Vec<Series> {
         .collect()
 }
 
-/// Returns the setting at which a curve crosses half of `peak`, as the study would find it.
 fn half_power(series: &Series, of: Varied, fixed: Fixed, op: OpKind, peak: f64) -> HalfPower {
     let half = peak / 2.0;
     let reached = series.values.iter().position(|v| v.y.is_some_and(|y| y >= half));

@@ -162,7 +162,6 @@ pub fn point(workload: Workload, number: u64) -> Point {
     }
 }
 
-/// Returns the times of a request that mainly waits for the device.
 fn request_times(service_ns: f64) -> RequestTimes {
     let stages = [
         (Stage::Submit, 0.02),
@@ -229,7 +228,6 @@ pub fn study() -> Results {
     }
 }
 
-/// Returns a sweep with one failed point.
 pub fn sweep() -> Results {
     let mut points = Vec::new();
     for depth in [1, 8, 32] {
@@ -288,8 +286,7 @@ pub fn metadata() -> Results {
     }
 }
 
-/// Returns figures that are hard to draw: many curves that end together, long names, no value, one
-/// value, only failures, wide intervals, odd axes.
+/// Returns figures that are hard to draw.
 pub fn crowded() -> Results {
     use results::{Axis, Experiment, Figure, PeakSource, Series, Value};
     let value = |x: f64, y: f64| Value {
@@ -508,7 +505,6 @@ pub fn machine() -> MachineFacts {
     }
 }
 
-/// Returns surfaces as from IOzone: one with a cliff, one without, one of a single file size.
 pub fn surfaces() -> Vec<report::surfaces::Surface> {
     use report::surfaces::{Cliff, Surface};
     let files: Vec<u64> = (0..14).map(|step| 65_536u64 << step).collect();

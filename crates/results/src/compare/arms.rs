@@ -99,7 +99,6 @@ impl<M: Machine> Arm for OnMachine<M> {
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
     pub limits: Limits,
-    /// The percentage below which a change does not count.
     pub worth_percent: f64,
     /// The measure of the rate: bytes, or [`Measure::Iops`].
     pub rate: Measure,
@@ -111,7 +110,6 @@ pub struct Turn<'a> {
 
 /// Hooks for the command.
 pub trait Conduct {
-    /// An error that ends the comparison.
     type Error: From<Error>;
 
     /// Returns the time in nanoseconds from an arbitrary start.
@@ -265,7 +263,6 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
     warnings
 }
 
-/// Returns both arms' fingerprint.
 pub fn fingerprint(arms: &[Box<dyn Arm>; 2], version: &str) -> Fingerprint {
     let of = |arm: &dyn Arm| {
         let (machine, target) = arm.facts();

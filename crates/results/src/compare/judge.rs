@@ -6,16 +6,13 @@ use measure::stats::{Change, Level, change_at_any_time, holm};
 /// The significance level, which matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
-/// A question's difference before it is judged.
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
-    /// Whether a side's rate changed, which may explain the whole difference.
     changing: bool,
 }
 
 impl Judgement {
-    /// Compares separate measurements; `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,
@@ -115,7 +112,6 @@ pub(super) fn verdict(
     }
 }
 
-/// Judges the differences of each measure together.
 pub(super) fn judge(
     judgements: Vec<Judgement>,
     worth_percent: f64,
@@ -145,7 +141,6 @@ pub(super) fn judge(
     (differences, summaries)
 }
 
-/// Summarizes all changes of a measure, then those of each kind.
 fn summaries(measure: Measure, judgements: &[Judgement], worth_percent: f64) -> Vec<Summary> {
     if judgements.is_empty() {
         return Vec::new();

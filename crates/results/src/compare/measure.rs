@@ -55,7 +55,6 @@ impl Measure {
         }
     }
 
-    /// Returns the heading for reports.
     pub fn heading(self) -> &'static str {
         match self {
             Measure::Duration => "total time",

@@ -219,7 +219,6 @@ pub struct InTurn<'a> {
     pub blocks: u32,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// The runs by question and measure.
     pub series: &'a [Series],
     /// The questions that failed, with arm and reason.
     pub failed: Vec<String>,

@@ -2,7 +2,6 @@ use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
 use machine::units::{ShownChange, show_change, show_change_range, show_time, significant};
 
-/// Returns the sentences, that of the deciding measure first.
 pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut said = Vec::new();
     let mains: Vec<Measure> = comparison.main_measure().into_iter().collect();
@@ -96,7 +95,6 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
     said
 }
 
-/// Returns the changes by kind; `None` without kinds.
 fn by_kind(comparison: &Comparison, measure: Measure) -> Option<String> {
     let kinds = comparison.summaries.iter().filter(|one| one.measure == measure);
     let each: Vec<String> = kinds
@@ -236,7 +234,6 @@ fn by(percent: f64, word: &str) -> String {
     }
 }
 
-/// Formats a change for a comparison: `13.2 % faster than`, `554 times as fast as`.
 fn than(percent: f64, word: &str) -> String {
     let than = match ShownChange::of(percent) {
         ShownChange::Percent(_) => "than",

@@ -22,7 +22,6 @@ pub struct Side {
 pub struct Measurement {
     /// The question's identity, the same on both sides.
     pub question: String,
-    /// The question in words.
     pub label: String,
     /// Settings by name, in the order of the table's columns.
     pub keys: Vec<(String, String)>,
@@ -31,14 +30,12 @@ pub struct Measurement {
     /// The measured values; empty if the question failed.
     pub readings: Vec<Reading>,
     pub error: Option<String>,
-    /// The change of the rate during the measurement.
     pub changed: Option<RateChange>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     pub measure: Measure,
-    /// The value in the measure's unit.
     pub value: f64,
     /// The 95 % interval by the value's own estimator.
     pub interval_95: Option<[f64; 2]>,
@@ -59,7 +56,6 @@ impl Reading {
     }
 }
 
-/// Returns the kind of question, such as `random reads`.
 pub(super) fn kind(op: OpKind, pattern: &str) -> String {
     let order = match pattern {
         "seq" | "together" => "sequential",
@@ -212,7 +208,6 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
-/// Returns the time of a whole PostMark run, which creates files from beginning to end.
 pub(super) fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
     let whole = rate.operation == "create" && rate.per_s > 0.0;
     let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);

@@ -22,13 +22,11 @@ pub struct Meaning {
     measure: Option<(Measure, f64)>,
 }
 
-/// A column that is part of the question.
 const SETTING: &str = "setting";
 
 impl FromStr for Meaning {
     type Err = String;
 
-    /// Parses `COLUMN=MEASURE` or `COLUMN=setting`.
     fn from_str(text: &str) -> Result<Meaning, String> {
         let wrong = || {
             let names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();

@@ -70,8 +70,7 @@ pub fn speed(rates: &[OperationRate]) -> f64 {
     (logs / rates.len().max(1) as f64).exp()
 }
 
-/// Returns a run's questions. Only PostMark has a total time: it creates files from beginning to
-/// end.
+/// Only PostMark has a total time: it creates files from beginning to end.
 fn questions(rates: &[OperationRate]) -> Vec<Measurement> {
     let whole = rates.iter().any(|rate| rate.operation == "transaction");
     let time = rates.iter().filter(|_| whole).filter_map(|rate| whole_run(rate, false));
@@ -121,8 +120,7 @@ impl Comparison {
     }
 }
 
-/// Returns the values by question, measure and block. A block has two runs of each arm, in run
-/// order.
+/// A block has two runs of each arm, in run order.
 fn series(runs: &[Vec<Vec<Measurement>>; 2], blocks: usize, exact: bool) -> Vec<Series> {
     let Some(first) = runs[0].first() else { return Vec::new() };
     let value = |run: &[Measurement], asked: &Measurement, reading: &Reading| {
@@ -155,7 +153,6 @@ mod tests {
     use super::*;
     use ::measure::turns::Limits;
 
-    /// Runs of known length; each is 1 % longer or shorter.
     struct Known {
         seconds: f64,
         runs: u32,

@@ -16,7 +16,6 @@ impl Fingerprint {
         Fingerprint::of_facts(&results.machine, &results.target, &results.program.version)
     }
 
-    /// Creates the fingerprint of facts.
     pub fn of_facts(machine: &MachineFacts, target: &TargetFacts, version: &str) -> Fingerprint {
         let mut facts = BTreeMap::new();
         let mut add = |name: &str, value: String| drop(facts.insert(name.to_string(), value));

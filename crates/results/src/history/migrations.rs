@@ -50,7 +50,6 @@ pub(super) const STEPS: [&str; 4] = [
     );",
 ];
 
-/// Migrates a file to the current version; a new file gets its tables.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
     let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
     let known = STEPS.len() as i64;

@@ -19,13 +19,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum size of a document, as for a file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// The time between attempts while another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
@@ -33,7 +31,6 @@ const RETRY: Duration = Duration::from_millis(10);
 pub enum HistoryError {
     #[error("cannot make the directory of the history {}: {source}; name another file with --history", path.display())]
     Directory { path: PathBuf, source: io::Error },
-    /// The file cannot be a history.
     #[error("the history {}: {why}; name another file with --history, or leave it out with --no-history", path.display())]
     Refused { path: PathBuf, why: String },
     #[error("the history {}: {source}; name another file with --history, or leave it out with --no-history", path.display())]
@@ -49,7 +46,6 @@ pub enum HistoryError {
     Missing { path: PathBuf },
     #[error("the history has no entry {0}; halfpower history lists them")]
     NoEntry(i64),
-    /// The document cannot be stored or read.
     #[error("entry {id} of the history cannot be read: {why}")]
     Document { id: i64, why: String },
 }
@@ -75,7 +71,6 @@ pub struct History {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     pub id: i64,
-    /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
     /// `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`, `import`,
     /// `replay`.
@@ -88,11 +83,9 @@ pub struct Entry {
     pub command: String,
     /// Measured points and rates.
     pub readings: u64,
-    /// The highest rate of its points.
     pub best_bytes_per_s: Option<f64>,
-    /// The 99th percentile of the latency at that rate.
+    /// The 99th percentile of the latency at the highest rate.
     pub best_p99_ns: Option<f64>,
-    /// The user's note.
     pub note: Option<String>,
     /// The tags in alphabetical order.
     pub tags: Vec<String>,
@@ -114,7 +107,7 @@ pub struct Filter {
     pub max: Option<u32>,
 }
 
-/// The columns of [`entry`]; the measures are those of [`Measure::name`].
+/// The measures are those of [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
@@ -155,7 +148,6 @@ pub fn kind_name(kind: Kind) -> &'static str {
 
 /// A comparison, a tuning, sustained writes, or another tool's report.
 pub struct Other<'a> {
-    /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
     /// The kind, one of [`WITHOUT_POINTS`].
     pub kind: &'a str,

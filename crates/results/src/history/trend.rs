@@ -2,20 +2,15 @@
 
 use measure::stats::{ChangePoint, change_points};
 
-/// The minimum change, as a share; smaller ones are ignored.
 const MIN_SHARE: f64 = 0.02;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
     pub entry: i64,
-    /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// The hash of the machine, target and program facts.
     pub fingerprint: String,
     pub version: String,
-    /// The question's identity.
     pub question: String,
-    /// The question in words.
     pub label: String,
     pub value: f64,
     pub interval_95: Option<[f64; 2]>,
@@ -23,13 +18,10 @@ pub struct Occurrence {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// The question's identity.
     pub question: String,
-    /// The question in words.
     pub label: String,
     /// The values, oldest first.
     pub values: Vec<Occurrence>,
-    /// Lasting changes.
     pub changes: Vec<ChangePoint>,
     /// The indices of readings whose fingerprint differs from the one before.
     pub machine_changes: Vec<usize>,

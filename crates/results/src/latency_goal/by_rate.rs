@@ -46,9 +46,8 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
 }
 
 /// Finds the highest offered rate with a 99th percentile within `p99_ns`, counted from the
-/// scheduled time. The first run gives the maximum; then the rate is halved, raised, bisected. Each
-/// rate becomes a point, from index `first` on. Requests due beyond the workload's depth wait,
-/// which counts.
+/// scheduled time. Each rate becomes a point, from index `first` on. Requests due beyond the
+/// workload's depth wait, which counts.
 ///
 /// # Errors
 /// The user's interrupt. Any other failure becomes the point's error and ends the search.

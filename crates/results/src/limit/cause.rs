@@ -426,7 +426,6 @@ impl Cause {
     }
 }
 
-/// Returns how busy a part is, with the part's name unless it is the bottleneck's.
 fn busy(part: &BusyPart, what: Bottleneck, rate: &str) -> String {
     let name = if what.words() == part.name { String::new() } else { format!(" ({})", part.name) };
     format!("{name}: busy {:.0} % of the time at {rate}", part.busy_percent)

@@ -1,4 +1,4 @@
-//! The limit of a rate: bottleneck, evidence, trials. [`sentences`] makes the sentences.
+//! The limit of a rate: bottleneck, evidence, trials.
 
 mod cause;
 mod sentences;

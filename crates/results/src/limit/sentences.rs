@@ -7,7 +7,6 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// The maximum ratio in an interval's text.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
@@ -59,7 +58,6 @@ impl Limit {
     }
 }
 
-/// Formats the effect, such as `+4.5 %`.
 fn effect(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent.abs() < 0.05 { "no change".into() } else { show_change(percent) }

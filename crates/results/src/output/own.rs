@@ -7,7 +7,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
-/// The title of the hidden file next to an output.
 const TITLE: &str = "halfpower output ";
 
 const LONGEST: usize = 128;
@@ -32,8 +31,7 @@ fn state(mut content: impl Read) -> io::Result<String> {
     }
 }
 
-/// Marks a file before or after its rename. Without a mark the next run asks for --force, so
-/// failing to mark is not an error.
+/// Without a mark the next run asks for --force, so failing to mark is not an error.
 pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: impl Read) {
     let Ok(state) = state(content) else { return };
     if attribute::write(file, &state).is_err() {
@@ -41,8 +39,7 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
     }
 }
 
-/// Returns whether the file is as halfpower wrote it under this name. Reads it only if it has a
-/// mark with its length.
+/// Reads the file only if it has a mark with its length.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     let reported =
@@ -94,7 +91,7 @@ mod attribute {
     use std::hash::{BuildHasher, Hasher, RandomState};
     use std::io;
 
-    /// The name of the attribute. Test files have another, so none passes for an output.
+    /// Test files have another attribute, so none passes for an output.
     const ATTRIBUTE: &str = "user.halfpower.output";
 
     pub(super) fn write(file: &File, state: &str) -> io::Result<()> {

@@ -32,18 +32,15 @@ impl Part {
         &mut self.file
     }
 
-    /// Renames the file to a name that may be taken.
     pub(super) fn replace(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename(&self.name, name)
     }
 
-    /// Renames the file to a name that must be free.
     pub(super) fn take_free(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename_to_free(&self.name, name)
     }
 }
 
-/// Creates and locks a file.
 pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     let mut left = ATTEMPTS;
     loop {
@@ -61,8 +58,8 @@ pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     }
 }
 
-/// Makes one attempt. Any reader can lock the file, which keeps other processes from removing it:
-/// the last attempt does without our lock.
+/// Any reader can lock the file, which keeps other processes from removing it: the last attempt
+/// does without our lock.
 fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     let random = RandomState::new().build_hasher().finish();
     let first: OsString = part_name(random, inode(&directory.metadata()?)?).into();

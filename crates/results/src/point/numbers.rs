@@ -97,7 +97,6 @@ impl Numbers {
         }
     }
 
-    /// Removes the warnings of this kind.
     pub fn retract(&mut self, kind: &Warning) {
         self.doubts.retain(|warning| !warning.is_like(kind));
         self.warnings = self.doubts.iter().map(Warning::to_string).collect();
@@ -138,7 +137,6 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// Sets the rate to stable storage, too, if the rate includes a flush.
     fn note_flush(&mut self) {
         if self.achieved.returned_bytes_per_s.is_some() {
             self.achieved.synced_bytes_per_s = Some(self.throughput_bytes_per_s);

@@ -7,7 +7,6 @@ fn facts() -> TargetFacts {
     TargetFacts { writable: false, ..TargetFacts::new("t", TargetKind::File, 1 << 30) }
 }
 
-/// Creates a run of one second at this rate with constant latency.
 fn run(rate: f64, latency_ns: u64, warm_up_ns: u64) -> Sample {
     let mut reads = Histogram::new();
     reads.record(latency_ns);

@@ -185,7 +185,6 @@ impl Checks<'_> {
     }
 }
 
-/// Returns the depth if the point is of a direct sequential curve of one thread.
 fn depth_of_direct(point: &Point) -> Option<u32> {
     let workload = &point.workload;
     let direct = workload.buffering == Buffering::Direct

@@ -64,7 +64,6 @@ impl Checks<'_> {
     }
 }
 
-/// Returns whether two points differ in a setting that a program or its user can choose.
 fn changes(before: &Point, after: &Point) -> bool {
     let (a, b) = (&before.workload.workload, &after.workload.workload);
     // Length, limit and seed belong to the measurement.

@@ -26,7 +26,6 @@ impl Checks<'_> {
         }
     }
 
-    /// Checks that a limit of random requests is that of the rate after their burst.
     fn is_lasting(&mut self, limit: &Limit, name: &str) {
         let bursts = &self.answer.random_bursts;
         let burst = bursts.iter().find(|one| limit.of == LimitOf::Random && one.op == limit.op);
@@ -37,7 +36,6 @@ impl Checks<'_> {
         }
     }
 
-    /// Checks that only the layer itself, or a part as fast, limits a rate that a layer admits.
     fn cap_is_limit(&mut self, limit: &Limit, name: &str) {
         use Bottleneck as B;
         let measures = limit

@@ -14,7 +14,6 @@ use serde_json::Value;
 use std::fmt;
 use workload::OpKind;
 
-/// The relative difference below which two figures are equal.
 const ROUNDING: f64 = 1e-6;
 
 macro_rules! rules {
@@ -62,7 +61,6 @@ rules! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contradiction {
     pub rule: Rule,
-    /// The contradicting figures in words.
     pub what: String,
 }
 
@@ -157,8 +155,6 @@ impl<'a> Checks<'a> {
         rates.min_by(f64::total_cmp)
     }
 
-    /// Returns whether the answer says that the rates exceed what is advertised, or last only for a
-    /// time.
     fn is_beyond(&self, op: OpKind) -> bool {
         let doubted =
             self.answer.peak_doubts.iter().any(
