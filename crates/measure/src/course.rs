@@ -22,7 +22,6 @@ const THROTTLE_SLICES: Nanos = 5;
 pub struct Course {
     /// The rates in order of time: two or more.
     pub phases: Vec<RatePhase>,
-    /// The rate changed gradually from the first phase to the last.
     pub gradual: bool,
     /// The change was seen within one run, not between runs.
     pub within: bool,

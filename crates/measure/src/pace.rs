@@ -18,7 +18,6 @@ struct Step {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
-    /// The time between two requests; 0 in a pause.
     interval: u64,
     /// The time of the next request, relative to the beginning.
     next: u64,
@@ -77,7 +76,6 @@ impl Pace {
         (self.interval as f64 * -(1.0 - chance).ln()) as u64
     }
 
-    /// Leaves this step, because the next request is due after its end.
     #[cold]
     fn cross(&mut self) {
         let (from, beyond) = (self.end, self.next - self.end);
@@ -121,8 +119,7 @@ impl Pace {
         self.next = self.step();
     }
 
-    /// Delays the schedule by a pause that it does not catch up with; `moved` computes it from the
-    /// interval, both in ns.
+    /// `moved` computes the pause from the interval, both in ns.
     pub(crate) fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         self.next += (moved(self.interval as f64 / FRACTION) * FRACTION) as u64;
     }
@@ -140,7 +137,7 @@ mod tests {
         Pace::new(&workload, source).unwrap()
     }
 
-    /// Returns when each request is due, in ms.
+    /// Returns the due times in ms.
     fn times(mut pace: Pace) -> Vec<f64> {
         let mut times = Vec::new();
         while pace.next < u64::MAX {

@@ -61,7 +61,6 @@ struct Kept {
 pub struct Begun {
     pub version: String,
     pub settings: Vec<String>,
-    /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
 }
 

@@ -64,7 +64,7 @@ impl Comparison {
         Comparison { reaches: Some(goal), ..self }
     }
 
-    /// Compares 4 KiB with the smallest sufficient size; `None` if 4 KiB suffices.
+    /// Returns `None` if 4 KiB suffices.
     pub(crate) fn of_sizes(curve: &[Reading], verb: &str) -> Option<Comparison> {
         let small = curve.iter().find(|reading| reading.x == 4096.0)?;
         let good = smallest(curve, ENOUGH)?;
@@ -75,7 +75,7 @@ impl Comparison {
         })
     }
 
-    /// Compares depth 1 with the smallest sufficient depth; `None` if depth 1 suffices.
+    /// Returns `None` if depth 1 suffices.
     pub(crate) fn of_depths(
         curve: &[Reading],
         title: impl Fn(f64) -> String,

@@ -34,7 +34,6 @@ pub(crate) fn per_second(rate: f64) -> String {
     }
 }
 
-/// Describes an effect: `gains 12 %`, `costs 40 %`, `changes nothing`.
 pub(crate) fn effect(effect: Effect) -> String {
     match effect {
         Effect::By(more) if more >= 1.0 => format!("gives {} the rate", times(more + 1.0)),
@@ -78,7 +77,6 @@ pub(crate) fn statements(all: Vec<(OpKind, String)>) -> Vec<String> {
     merged.iter().map(|(text, ops)| format!("{} {text}.", together(ops))).collect()
 }
 
-/// Names operations: `Reads and writes`.
 pub(crate) fn together(ops: &[OpKind]) -> String {
     match ops {
         [OpKind::Read, OpKind::Write] => "Reads and writes".into(),

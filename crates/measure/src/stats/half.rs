@@ -59,7 +59,6 @@ pub enum Reached {
     },
 }
 
-/// Points farther from the crossing than this factor are ignored.
 const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;
@@ -156,7 +155,7 @@ struct Law {
 }
 
 impl Law {
-    /// Fits the points around a crossing and consistent neighbours; `above` is not the first.
+    /// Requires that `above` is not the first point.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -181,7 +180,7 @@ impl Law {
         law
     }
 
-    /// Fits the law. Errors are relative to its times, so slow runs do not count for less.
+    /// Errors are relative to the times, so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -256,7 +255,6 @@ impl Law {
     }
 }
 
-/// Finds the crossing of `level` by Hockney's law between adjacent points.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {

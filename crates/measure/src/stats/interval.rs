@@ -35,7 +35,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Creates an estimate; `None` if its values are not finite.
+    /// Returns `None` if the values are not finite.
     fn new(
         centre: f64,
         half: f64,
@@ -73,7 +73,6 @@ impl Estimate {
 /// The minimum number of slices for the interval of a single run.
 pub const MIN_SLICES: usize = 8;
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
-/// The maximum half width as a share, for the upper end of an interval relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
 /// The minimum half width of several runs' interval, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
@@ -210,7 +209,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// Returns the standard error from the slices; 0 if a run has too few.
+/// Returns 0 if a run has too few slices.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -222,7 +221,6 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
         .sqrt()
 }
 
-/// Returns the number of independent values, from one to the number of values.
 fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>()
@@ -241,7 +239,6 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
 /// The variance of the mean of a correlated series, times its length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
-    /// The variance, in squared units of the series.
     pub variance: f64,
     pub degrees: usize,
 }

@@ -31,12 +31,10 @@ pub struct Noise {
     /// The relative standard deviation of a slice.
     pub spread: f64,
     pub skewed: bool,
-    /// The relative standard deviation between runs.
     pub between: f64,
     pub between_skewed: bool,
     /// Standard deviation of the slope within a run: change from start to end, relative.
     pub drift_within: f64,
-    /// The relative change from the first run to the last.
     pub drift_over: f64,
 }
 

@@ -8,16 +8,14 @@ use results::{
 };
 use workload::Pattern;
 
-/// Up to this number of threads one more makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
-/// A cause, and those that held until a trial refuted them.
 pub(super) struct Found {
     pub(super) cause: Named,
     pub(super) refuted: Vec<Exclusion>,
 }
 
-/// Returns whether the requests per second certainly change; `None` if the interval allows both.
+/// Returns `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);
@@ -64,7 +62,6 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Returns whether another thread moves the disk's heads, because it accesses another area.
     fn moves_heads(&self) -> bool {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
@@ -135,8 +132,7 @@ impl<'b> Evidence<'b> {
             .and_then(against)
     }
 
-    /// Finds the first cause that no trial refutes. `reported` causes come first: a report or count
-    /// is more certain than a trial.
+    /// `reported` causes come first: a report or count is more certain than a trial.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
         let asked =
@@ -162,7 +158,7 @@ impl<'b> Evidence<'b> {
         tests.filter(made).find(|variant| self.ratio(*variant).is_some())
     }
 
-    /// Returns the experiment that would refute a verdict; `None` if it ran and was decisive.
+    /// Returns `None` if the experiment ran and was decisive.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {

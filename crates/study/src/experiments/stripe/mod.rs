@@ -80,8 +80,7 @@ fn by_depth(op: OpKind) -> Curve {
     Curve::of(&BY_DEPTH, op)
 }
 
-/// Returns the depths, with `count + 1`: with exactly as many requests as members, one is often
-/// idle.
+/// With exactly as many requests as members, one is often idle.
 fn depths(count: u32) -> BTreeSet<u32> {
     [1, 2, 4, 8, 16, 32, count + 1].into()
 }
