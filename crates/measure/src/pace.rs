@@ -12,7 +12,6 @@ const FRACTION: f64 = (1 << FRACTION_BITS) as f64;
 struct Step {
     /// The time between two requests; 0 in a pause.
     interval: u64,
-    /// The end of the step, relative to the beginning.
     end: u64,
 }
 
@@ -83,8 +82,7 @@ impl Pace {
         self.enter(from, beyond as f64 / self.interval as f64);
     }
 
-    /// Enters a step with the part `left` of an interval remaining: the share that has passed
-    /// counts, whatever the rate was.
+    /// The share of the interval that has passed counts, whatever the rate was.
     fn enter(&mut self, mut from: u64, mut left: f64) {
         while let Some(&Step { interval, end }) = self.steps.get(self.at) {
             (self.interval, self.end) = (interval, end);
@@ -101,7 +99,6 @@ impl Pace {
         (self.next, self.end) = (u64::MAX, u64::MAX);
     }
 
-    /// Counts the requests of each step that are still due.
     pub(crate) fn left(&self) -> Vec<u64> {
         let mut counts = vec![0; self.steps.len()];
         let mut rest = self.clone();
@@ -137,7 +134,6 @@ mod tests {
         Pace::new(&workload, source).unwrap()
     }
 
-    /// Returns the due times in ms.
     fn times(mut pace: Pace) -> Vec<f64> {
         let mut times = Vec::new();
         while pace.next < u64::MAX {

@@ -41,7 +41,6 @@ pub struct PointStatus {
     /// The point failed or needs no more runs.
     pub closed: bool,
     pub weight: f64,
-    /// The time that another run takes.
     pub cost_ns: Nanos,
 }
 
@@ -66,8 +65,7 @@ pub trait Repeated {
     }
 }
 
-/// Runs points in rounds, so drift affects all equally. After the minimum, the point that gains
-/// most runs next.
+/// Runs points in rounds, so drift affects all equally.
 ///
 /// # Errors
 /// As [`Repeated::run`].
@@ -227,8 +225,7 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Returns whether all runs end with a flush. Each is then a single value: slices end before the
-/// flush.
+/// Returns whether all runs end with a flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
@@ -322,8 +319,7 @@ pub fn may_run<M: Machine>(machine: &M, workload: &Workload) -> bool {
 }
 
 /// Returns options for requests that a throttle admits in bursts: the run starts and ends midway
-/// between two bursts, at least `ramp_ns` after the beginning. That excludes the first burst,
-/// admitted at once, and the second, which may spread over half a slice.
+/// between two bursts, at least `ramp_ns` after the beginning.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;

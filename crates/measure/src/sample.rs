@@ -23,7 +23,6 @@ const BURSTY_SHARE: f64 = 0.6;
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Options {
     pub start: Start,
-    /// The time at the beginning that is not measured.
     pub ramp_ns: Nanos,
     /// Do not use the rate of such a run.
     pub count_instructions: bool,
@@ -60,7 +59,6 @@ pub struct Sample {
     pub verdict: stats::Verdict,
     /// The mean number of requests in flight, over all streams.
     pub mean_depth: f64,
-    /// The mean time from issue to completion.
     pub mean_service_ns: f64,
     /// The use of resources over the whole run, with the ramp.
     pub usage: Usage,
@@ -68,7 +66,6 @@ pub struct Sample {
     pub bytes_with_ramp: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalSample>,
-    /// The share of each client, if the machine has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Box<Together>>,
 }
@@ -344,7 +341,7 @@ pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
 }
 
 /// Creates a source per stream or, if the engine has one request outstanding, per unit of depth
-/// with a shared cursor. All share it with [`Pattern::Together`].
+/// with a shared cursor.
 ///
 /// # Errors
 /// The workload does not fit the target.

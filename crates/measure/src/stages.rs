@@ -88,7 +88,7 @@ pub fn counted_times(
 /// or the block layer splits requests. `iops` is the rate so far.
 ///
 /// # Errors
-/// The user's interrupt; others would show in the runs that count.
+/// The user's interrupt.
 pub fn traced_times<M: Machine>(
     machine: &M,
     target: &mut M::Target,

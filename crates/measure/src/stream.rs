@@ -52,7 +52,6 @@ pub struct Stream {
     /// The position in the sequence up to which requests are taken off `budget`.
     settled: u64,
     ends_whole: bool,
-    /// Bytes by which the last request exceeded the budget.
     beyond: i64,
     deadline: Nanos,
     /// Until this time a free slot is enough to issue; 0 if other conditions apply.
@@ -65,7 +64,6 @@ pub struct Stream {
     next_mark: Nanos,
     measuring: bool,
     before: u64,
-    /// Requests completed until the deadline, once it has passed.
     in_time: Option<u64>,
     bytes: u64,
     bytes_before: u64,
@@ -74,7 +72,6 @@ pub struct Stream {
     abandoned_ns: u64,
     latency: [Histogram; 2],
     slices: Slices,
-    /// The totals that [`machine::live`] already has.
     shown: Reading,
     second: Option<Box<SecondMark>>,
 }
@@ -178,7 +175,6 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Starts the measured part at `from`, noticed at `now`.
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.shown = Reading { bytes: self.bytes, ..Reading::default() };

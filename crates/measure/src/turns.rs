@@ -63,7 +63,6 @@ pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,
     /// The arm that failed, and the reason.
     pub failed: Option<(usize, String)>,
-    /// The question is decided or failed.
     pub closed: bool,
 }
 

@@ -23,7 +23,6 @@ impl Disk {
         rate * (self.level + 0.05 * self.random.normal()).exp() * stall
     }
 
-    /// Returns the logarithm of the ratio of one block, ABBA or BAAB.
     fn block(&mut self, ratio: f64) -> f64 {
         let first_is_b = self.random.uniform() < 0.5;
         let order =

@@ -149,7 +149,7 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
 }
 
 /// Returns the entries before and after each single change, and the change, in the first order in
-/// which every step was measured. Empty without one, or if only one thing changes.
+/// which every step was measured; nothing without such an order, or if only one thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];

@@ -256,7 +256,6 @@ fn depth(found: &Found<'_>) -> Judged {
     by_gain([of(OpKind::Read), of(OpKind::Write)], WORTH, ["at best", "one at a time"])
 }
 
-/// Judges whether N + 1 requests keep a stripe of N members busy.
 fn one_more(found: &Found<'_>) -> Judged {
     let members = found.setting.members;
     if members < 2 || found.setting.facts.shared_by_members().is_some() {

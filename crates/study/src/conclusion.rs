@@ -14,8 +14,7 @@ pub(crate) struct Conclusion {
     pub(crate) memory: Vec<MemoryUse>,
 }
 
-/// The kind of a finding. The best of each kind ranks above the second of any kind: three sizes are
-/// one piece of advice.
+/// The best of each kind ranks above the second of any kind: three sizes are one piece of advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Plain,

@@ -69,8 +69,8 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// Measures the chosen points from scratch: the runs that selected them are biased by luck. Further
-/// runs come later, as consecutive runs sample the target at one time.
+/// The runs that selected the points are biased by luck. Further runs come later, as consecutive
+/// runs sample the target at one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     chosen: &[usize],

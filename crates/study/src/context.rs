@@ -153,7 +153,6 @@ impl StudyContext {
         quick.clamp(2 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
     }
 
-    /// Returns the bytes that the device writes in about three runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
         let max = (self.facts.size_bytes / 2).max(u64::from(request));

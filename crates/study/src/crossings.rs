@@ -12,7 +12,6 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// The ratio of two sizes up to which the curve between them follows Hockney's law.
 const NEAR: f64 = 4.0;
 
 const STRIDE: f64 = 4.0;
@@ -128,7 +127,6 @@ fn bracket_curves<M: Machine>(
     }
 }
 
-/// Returns `None` if its requests take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

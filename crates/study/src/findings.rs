@@ -51,8 +51,6 @@ pub(crate) fn findings(
     Findings { proven: ranked(found, entries), unproven }
 }
 
-/// Ranks findings: first what a plain program would see, by certain gain per change; then other
-/// programs; then tuned programs; last warm caches, barely certain gains, and corner cases.
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
@@ -103,7 +101,7 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// The rate of a cache is not a rate of the target unless that is in memory.
+/// The rate of a cache is not a rate of the target unless the target is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served =
@@ -182,7 +180,7 @@ fn finding(
     })
 }
 
-/// Computes the gain in bytes per second.
+/// Compares bytes per second.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests =
         f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);

@@ -10,7 +10,6 @@ use workload::{OpKind, Workload};
 
 const END_SHARE: f64 = 0.985;
 
-/// The share of the budget for long writes, if the rest of the study keeps to its own.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;

@@ -178,7 +178,6 @@ pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], poi
     }
 }
 
-/// Leaves out sizes measured at few depths.
 fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     let mut turned = std::collections::BTreeMap::<u64, Vec<Reading>>::new();
     for (depth, readings) in curves {
@@ -275,7 +274,6 @@ pub(crate) fn could_have_model(found: &Found<'_>, curve: &Curve) -> bool {
     measured.count() >= MODEL_SIZES
 }
 
-/// Returns `None` unless two lines fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     if one.rms_relative_residual <= MAX_LINE_ERROR {
         return None;

@@ -12,7 +12,6 @@ pub(crate) fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     of_one_run().or_else(|| iops_ratio(before, after))
 }
 
-/// Returns `None` unless runs repeat exactly.
 pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Ratio> {
     let ratio = b / a;
     let exact = before.repeats_exactly() && after.repeats_exactly() && a > 0.0;

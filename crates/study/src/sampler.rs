@@ -20,7 +20,6 @@ const ROUNDS_A_RUN: f64 = 6.0;
 
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
-/// The relative half width of the 95 % interval to reach.
 pub(crate) const PRECISION: f64 = 0.03;
 
 const MAX_RUNS: u32 = 32;
@@ -138,7 +137,6 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
-    /// The number of workloads of which one round of requests takes too long.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
@@ -379,7 +377,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { min: 0, max: MAX_RUNS, precision, budget_ns })
     }
 
-    /// Learns the spread over all points, as a few runs of one do not determine it.
+    /// A few runs of one point do not determine the spread.
     pub(crate) fn learn_spread(&mut self) {
         if !self.noisy {
             return;
@@ -399,8 +397,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Unites the visits to a workload: if they disagree, the target changed between them, and an
-    /// interval covers them.
+    /// If visits to a workload disagree, the target changed between them, and an interval covers
+    /// them.
     pub(crate) fn unite_visits(&mut self) {
         if !self.noisy {
             return;

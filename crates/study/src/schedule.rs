@@ -17,7 +17,6 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// The share of the budget for the grid; points that need more runs get the rest.
 const GRID_SHARE: f64 = 0.58;
 
 const FIRST_SHARE: f64 = 0.42;
@@ -48,7 +47,6 @@ const MIN_POINTS: usize = 16;
 /// The time per run for opening files, preparing caches and writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
-/// Weights within this range are measured together, in random order.
 const WEIGHT_CLASS: u32 = 5;
 
 /// Runs per point: points differ by more than a longer run would reveal.
@@ -155,7 +153,6 @@ pub(crate) fn settle<M: Machine>(
     Ok(())
 }
 
-/// Drops the most dispensable cells first; reports how many.
 pub(crate) fn thin(trials: &mut [Trial], max: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
     let kind = |cell: &Cell| {
@@ -192,7 +189,6 @@ fn weight(cell: &Cell) -> u32 {
     if cell.shape.is_some() { 0 } else { WEIGHT_CLASS + cell.dispensable() }
 }
 
-/// Returns every point once, with the minimum weight of its cells.
 fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     let mut weights = BTreeMap::new();
     for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {

@@ -20,12 +20,10 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Formats a ratio: `13.7 times`.
 pub(crate) fn times(ratio: f64) -> String {
     format!("{} times", significant(ratio, 3))
 }
 
-/// Formats a request rate: `595 thousand requests/s`.
 pub(crate) fn per_second(rate: f64) -> String {
     match rate {
         999_500.0.. => format!("{} million requests/s", significant(rate / 1e6, 3)),

@@ -24,12 +24,10 @@ const FILL_SHARE: f64 = 0.10;
 
 const MEMORY_SHARE: f64 = 0.02;
 
-/// Runs every experiment that fits the target and the budget. An interrupt ends it without an
-/// answer.
+/// Runs every experiment that fits the target and the budget.
 ///
 /// # Errors
-/// A target that cannot be opened; an interrupt before the first point. Later failures become
-/// failed points or skipped experiments.
+/// A target that cannot be opened; an interrupt before the first point.
 pub fn study<M: Machine>(
     machine: &M,
     spec: &TargetSpec,

@@ -126,7 +126,6 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
-    /// Requests per second before the fall.
     iops: f64,
     length_ns: Nanos,
 }

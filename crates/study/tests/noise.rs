@@ -89,7 +89,6 @@ impl Coverage {
 struct Seen {
     points: Coverage,
     by_runs: BTreeMap<u32, Coverage>,
-    /// Points with an uncertainty above 25 %.
     wide: usize,
     peaks: Coverage,
     halves: Coverage,

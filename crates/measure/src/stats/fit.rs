@@ -74,7 +74,6 @@ pub enum FitError {
 /// efficient in normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
-/// The significance level, divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
 const KNEE_FACTOR: f64 = 1.25;
 
@@ -120,7 +119,6 @@ struct Robust {
     a: f64,
     b: f64,
     weights: Vec<f64>,
-    /// The expected y of each point; errors are proportional to it.
     scales: Vec<f64>,
 }
 
@@ -327,7 +325,6 @@ fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
 mod tests {
     use super::*;
 
-    /// Returns the sizes of the 1997 study's grid, in bytes.
     fn sizes() -> Vec<f64> {
         (11..=20).map(|p| f64::from(1u32 << p)).collect()
     }

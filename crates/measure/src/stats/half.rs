@@ -64,12 +64,11 @@ const SPAN: f64 = 16.0;
 const Z: f64 = 1.96;
 
 /// Finds the half-power point of points in any order, relative to a peak: the smallest setting that
-/// reaches half, whatever follows.
+/// reaches half, whatever follows. `None` without points, or if a setting is not positive or a
+/// value not finite.
 ///
-/// Points that exceed the next only by chance are merged. Between settings the curve follows
-/// Hockney's law, setting / rate = a + b x setting, fitted to the two settings around the crossing
-/// and to neighbours that agree. The interval is Fieller's (J. Royal Statistical Society B 16,
-/// 1954). `None` without points, or if a setting is not positive or a value not finite.
+/// Between settings the curve follows Hockney's law, setting / rate = a + b x setting. The interval
+/// is Fieller's (J. Royal Statistical Society B 16, 1954).
 pub fn half_power(
     points: &[Point],
     peak: f64,

@@ -35,7 +35,6 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Returns `None` if the values are not finite.
     fn new(
         centre: f64,
         half: f64,
@@ -95,8 +94,8 @@ pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     }
 }
 
-/// Estimates the mean from one value per run, in order. Two values give 12.7 standard errors on
-/// each side. `None` with fewer than two, or if one is not finite.
+/// Estimates the mean from one value per run, in order. `None` with fewer than two, or if one is
+/// not finite.
 pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     let runs: Vec<[f64; 1]> = values.iter().map(|&v| [v]).collect();
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
@@ -119,7 +118,7 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
 
 /// Estimates the mean of one of many points; `common` is the spread shared by their runs
 /// ([`Spread::in_common`]). Even a single run gets an interval, which includes the difference
-/// between runs. It is asymmetric: the rate is nearer to its lower end.
+/// between runs.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
     let alone = estimate_runs(runs);
     let Some(common) = common else { return alone };
@@ -268,7 +267,6 @@ impl LongRunVariance {
     }
 }
 
-/// Projects a series on the unit cosine of `frequency` (rad per slice).
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

@@ -21,7 +21,6 @@ pub(crate) const FEW_FACTOR: f64 = 2.5;
 const LONE_FACTOR: f64 = 5.0;
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
-/// The one-sided significance level of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
 const IN_ORDER: f64 = 0.9;
@@ -260,7 +259,6 @@ pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
 }
 
 struct Noise {
-    /// The standard error of one value, with the correlation of neighbours.
     error: f64,
     degrees: f64,
 }

@@ -16,7 +16,6 @@ use super::series::{Line, mean, median};
 pub const MIN_TO_JUDGE: usize = 20;
 const MIN_CHANGE: f64 = 0.05;
 const LINE_TAIL: f64 = 0.001;
-/// The one-sided significance level of step and ramp, whose position is searched.
 const SEARCHED_TAIL: f64 = 0.0001;
 /// A fast start shorter than this fraction of the series is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
@@ -69,7 +68,7 @@ pub enum Verdict {
     },
 }
 
-/// Returns the number of slices of the warm-up; 0 if stationary. See [`judge`].
+/// Returns the number of slices of the warm-up; 0 if stationary.
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
@@ -175,8 +174,7 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// Returns whether its stretch is unlike all others of its length; otherwise it is one phase of
-    /// a period.
+    /// A stretch that is not unique is one phase of a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {

@@ -6,7 +6,6 @@ use measure::stats::normal_quantile;
 pub struct Random(pub u64);
 
 impl Random {
-    /// Returns a uniform value in (0, 1).
     pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -21,14 +20,12 @@ impl Random {
     }
 }
 
-/// Variation of slice rates around a long-run rate of 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Noise {
     #[allow(dead_code, reason = "not every test prints it")]
     pub name: &'static str,
     /// The correlation of neighbouring slices.
     pub phi: f64,
-    /// The relative standard deviation of a slice.
     pub spread: f64,
     pub skewed: bool,
     pub between: f64,
@@ -49,8 +46,6 @@ pub const WHITE: Noise = Noise {
     drift_over: 0.0,
 };
 
-/// Turns a standard normal value into one with standard deviation `spread` and mean 0; lognormal
-/// about 1 if skewed.
 fn shaped(x: f64, spread: f64, skewed: bool) -> f64 {
     if !skewed {
         return spread * x;

@@ -191,8 +191,7 @@ impl Rungs<'_> {
         })
     }
 
-    /// Rates the processor at one named request: processors cost per request more than per byte, so
-    /// the peak's request would decide the rate.
+    /// Processors cost per request more than per byte, so the peak's request would decide the rate.
     pub(super) fn processor(&self, op: OpKind) -> Option<StageRate> {
         let shape = self.peak(op).and_then(|peak| Some(&self.found.entries.get(peak.point)?.shape));
         let named = |workload: &Workload| {

@@ -10,7 +10,6 @@ use workload::{OpKind, Pattern};
 
 const CEILING_PERCENT: f64 = 80.0;
 
-/// A thread this busy waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
 const LARGER_PERCENT: f64 = 50.0;

@@ -47,7 +47,6 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
-    /// Returns `None` if the change was not tried.
     pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).as_ref().map(gains)
     }

@@ -81,7 +81,6 @@ pub fn limit_of(point: &Point, facts: &TargetFacts, machine: &MachineFacts) -> L
 }
 
 impl Evidence<'_> {
-    /// Returns `None` if the trial did not run.
     fn trial(&self, what: Bottleneck, (variant, after): (Variant, usize)) -> Option<LimitTrial> {
         let ratio = self.ratio(variant)?;
         let change = variant.change(self.workload, &self.points[after].workload);

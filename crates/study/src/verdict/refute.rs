@@ -15,7 +15,6 @@ pub(super) struct Found {
     pub(super) refuted: Vec<Exclusion>,
 }
 
-/// Returns `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);
@@ -66,8 +65,7 @@ impl<'b> Evidence<'b> {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// Returns the trials of a verdict, the decisive one first, with the outcome if the verdict is
-    /// true.
+    /// Returns the decisive trial first, each with the outcome if the verdict is true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
@@ -101,8 +99,7 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Returns the gain that a component's utilisation allows. Disk heads gain more: with more
-    /// requests they pick the nearest.
+    /// Disk heads gain more: with more requests they pick the nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,

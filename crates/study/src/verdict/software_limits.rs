@@ -18,7 +18,6 @@ const HELD: f64 = 4.0;
 /// The percentage of the kernel's limit around which dirty pages oscillate.
 const DIRTY_PERCENT: f64 = 95.0;
 
-/// Extra bytes at the device per byte written, with data journaling.
 const JOURNAL_SHARE: f64 = 0.5;
 
 const FLAT_SHARE: f64 = 0.75;

@@ -31,8 +31,6 @@ pub struct Noisy {
     twin: Twin,
     seed: u64,
     runs: AtomicU64,
-    /// The relative standard deviation of the rate between runs, and between stretches within a
-    /// run.
     between: f64,
     within: f64,
     /// The machine reports a throttle, so a study assumes admission in bursts.

@@ -80,7 +80,6 @@ fn shifts(facts: &TargetFacts) -> Vec<u32> {
     shifts
 }
 
-/// Returns the shifts of the published figure; the rates show which one is on the chunk.
 fn published(facts: &TargetFacts) -> Vec<u32> {
     chunk(facts).map_or(Vec::new(), |chunk| vec![0, PUBLISHED, chunk - PUBLISHED])
 }
@@ -130,7 +129,6 @@ fn aligned(readings: &[Reading]) -> Option<Reading> {
     Some(if gain.is_some() { best } else { start })
 }
 
-/// Computes the distance from the nearest chunk boundary on a stripe.
 fn distance(from: f64, to: f64, chunk: Option<u32>) -> f64 {
     let Some(chunk) = chunk.map(f64::from) else { return (to - from).abs() };
     let after = (to - from).rem_euclid(chunk);
