@@ -225,7 +225,8 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Returns whether all runs end with a flush.
+/// Returns whether all runs end with a flush. Each is then a single value: slices end before the
+/// flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
@@ -319,7 +320,8 @@ pub fn may_run<M: Machine>(machine: &M, workload: &Workload) -> bool {
 }
 
 /// Returns options for requests that a throttle admits in bursts: the run starts and ends midway
-/// between two bursts, at least `ramp_ns` after the beginning.
+/// between two bursts, at least `ramp_ns` after the beginning. That excludes the first burst,
+/// admitted at once, and the second, which may spread over half a slice.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;

@@ -64,6 +64,7 @@ pub struct Stream {
     next_mark: Nanos,
     measuring: bool,
     before: u64,
+    /// Requests completed until the deadline, once it has passed.
     in_time: Option<u64>,
     bytes: u64,
     bytes_before: u64,

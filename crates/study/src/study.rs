@@ -24,7 +24,8 @@ const FILL_SHARE: f64 = 0.10;
 
 const MEMORY_SHARE: f64 = 0.02;
 
-/// Runs every experiment that fits the target and the budget.
+/// Runs every experiment that fits the target and the budget. An interrupt ends it without an
+/// answer.
 ///
 /// # Errors
 /// A target that cannot be opened; an interrupt before the first point.

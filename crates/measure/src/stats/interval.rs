@@ -267,6 +267,7 @@ impl LongRunVariance {
     }
 }
 
+/// `frequency` is in rad per slice.
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

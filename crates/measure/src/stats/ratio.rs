@@ -27,8 +27,11 @@ impl Ratio {
     }
 }
 
-/// Computes the ratio of runs made in turn, a then b (or b then a), one value per run. `None` with
-/// fewer than two pairs, lists of different length, or a value that is not positive.
+/// Computes the ratio of runs made in turn, a then b (or b then a), one value per run.
+///
+/// A pair shares its conditions, so slow drift cancels out, and counts as one value
+/// ([`estimate_values`]). `None` with fewer than two pairs, lists of different length, or a value
+/// that is not positive.
 pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     let positive = |values: &[f64]| values.iter().all(|v| v.is_finite() && *v > 0.0);
     if a.len() != b.len() || !positive(a) || !positive(b) {

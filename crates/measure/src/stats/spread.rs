@@ -4,6 +4,7 @@
 
 const MIN_GROUPS: usize = 5;
 
+/// Degrees of freedom that represent infinity.
 const MAX_DEGREES: f64 = 1e6;
 
 /// The lower bound of a variance, as a fraction of the median: runs that agree to the last digit

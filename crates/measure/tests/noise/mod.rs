@@ -6,6 +6,7 @@ use measure::stats::normal_quantile;
 pub struct Random(pub u64);
 
 impl Random {
+    /// Returns a uniform value in (0, 1).
     pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
