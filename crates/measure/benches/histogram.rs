@@ -5,7 +5,6 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use measure::histogram::Histogram;
 
-/// Latencies of a disk: most near 80 us, with a tail up to 100 ms; fixed seed.
 fn latencies(n: usize) -> Vec<u64> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {

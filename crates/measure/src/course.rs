@@ -22,7 +22,6 @@ const THROTTLE_SLICES: Nanos = 5;
 pub struct Course {
     /// The rates in order of time: two or more.
     pub phases: Vec<RatePhase>,
-    /// The rate changed gradually from the first phase to the last.
     pub gradual: bool,
     /// The change was seen within one run, not between runs.
     pub within: bool,
@@ -32,7 +31,6 @@ pub struct Course {
 pub struct RatePhase {
     /// The start of the phase, since the program began.
     pub from_ns: Nanos,
-    /// Bytes that the point had moved by then.
     pub after_bytes: u64,
     pub iops: f64,
 }
@@ -208,8 +206,7 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// Returns the rates of a fast beginning. They are a change, unlike a warm-up: the rate leaves them
-/// out.
+/// These rates are a change, unlike a warm-up: the rate of the run leaves them out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,

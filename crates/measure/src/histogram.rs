@@ -348,7 +348,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Generates log-uniform values, like latencies.
     fn latency() -> impl Strategy<Value = u64> {
         (0u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
     }

@@ -21,7 +21,6 @@ pub struct Second {
     /// The length of the second; shorter at the end of a run.
     pub length_ns: Nanos,
     pub bytes: u64,
-    /// The latencies of reads and writes together.
     pub latency: Histogram,
     /// The time at which the first stream finished the second.
     pub finished: Instant,
@@ -58,7 +57,7 @@ impl SecondLog {
     }
 }
 
-/// A run whose seconds are counted, which takes some of the streams' time once a second.
+/// Counting the seconds takes some of the streams' time once a second.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedRun {
     log: Arc<SecondLog>,

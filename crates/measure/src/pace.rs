@@ -12,13 +12,11 @@ const FRACTION: f64 = (1 << FRACTION_BITS) as f64;
 struct Step {
     /// The time between two requests; 0 in a pause.
     interval: u64,
-    /// The end of the step, relative to the beginning.
     end: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
-    /// The time between two requests; 0 in a pause.
     interval: u64,
     /// The time of the next request, relative to the beginning.
     next: u64,
@@ -77,7 +75,6 @@ impl Pace {
         (self.interval as f64 * -(1.0 - chance).ln()) as u64
     }
 
-    /// Leaves this step, because the next request is due after its end.
     #[cold]
     fn cross(&mut self) {
         let (from, beyond) = (self.end, self.next - self.end);
@@ -85,8 +82,7 @@ impl Pace {
         self.enter(from, beyond as f64 / self.interval as f64);
     }
 
-    /// Enters a step with the part `left` of an interval remaining: the share that has passed
-    /// counts, whatever the rate was.
+    /// The share of the interval that has passed counts, whatever the rate was.
     fn enter(&mut self, mut from: u64, mut left: f64) {
         while let Some(&Step { interval, end }) = self.steps.get(self.at) {
             (self.interval, self.end) = (interval, end);
@@ -103,7 +99,6 @@ impl Pace {
         (self.next, self.end) = (u64::MAX, u64::MAX);
     }
 
-    /// Counts the requests of each step that are still due.
     pub(crate) fn left(&self) -> Vec<u64> {
         let mut counts = vec![0; self.steps.len()];
         let mut rest = self.clone();
@@ -121,8 +116,7 @@ impl Pace {
         self.next = self.step();
     }
 
-    /// Delays the schedule by a pause that it does not catch up with; `moved` computes it from the
-    /// interval, both in ns.
+    /// `moved` computes the pause from the interval, both in ns.
     pub(crate) fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         self.next += (moved(self.interval as f64 / FRACTION) * FRACTION) as u64;
     }
@@ -140,7 +134,6 @@ mod tests {
         Pace::new(&workload, source).unwrap()
     }
 
-    /// Returns when each request is due, in ms.
     fn times(mut pace: Pace) -> Vec<f64> {
         let mut times = Vec::new();
         while pace.next < u64::MAX {

@@ -11,7 +11,6 @@ use workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// The minimum number of runs, if the time allows.
     pub min: u32,
     pub max: u32,
     /// The goal for half the 95 % interval, as a fraction of the rate.
@@ -25,14 +24,12 @@ impl Repeats {
         Repeats { min: runs, max: runs, ..Repeats::default() }
     }
 
-    /// Returns these repeats, or one run if runs do not differ.
     pub(crate) fn on<M: Machine>(self, machine: &M) -> Repeats {
         if machine.capabilities().noisy { self } else { Repeats::exactly(1) }
     }
 }
 
 impl Default for Repeats {
-    /// Returns 3 to 10 runs, to within 3 %, without a time limit.
     fn default() -> Repeats {
         Repeats { min: 3, max: 10, precision: 0.03, budget_ns: Nanos::MAX }
     }
@@ -43,9 +40,7 @@ pub struct PointStatus {
     pub runs: u32,
     /// The point failed or needs no more runs.
     pub closed: bool,
-    /// Weight of its precision relative to other points.
     pub weight: f64,
-    /// The time that another run takes.
     pub cost_ns: Nanos,
 }
 
@@ -70,8 +65,7 @@ pub trait Repeated {
     }
 }
 
-/// Runs points in rounds, so drift affects all equally. After the minimum, the point that gains
-/// most runs next.
+/// Runs points in rounds, so drift affects all equally.
 ///
 /// # Errors
 /// As [`Repeated::run`].
@@ -157,7 +151,7 @@ pub struct Measured {
     pub samples: Vec<Sample>,
     pub failure: Option<String>,
     pub ceiling: Option<Ceiling>,
-    /// The half width, kept because the statistics take longer than some runs.
+    /// Kept because the statistics take longer than some runs.
     #[serde(skip)]
     half_width: OnceCell<f64>,
 }
@@ -207,8 +201,7 @@ impl Measured {
     }
 }
 
-/// Returns the runs without a warm-up if there are two, otherwise all. A warm-up is excluded from
-/// later runs ([`ramp`]).
+/// Returns the runs without a warm-up if there are two, otherwise all.
 pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
     let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
     if steady.len() >= 2 { steady } else { samples.iter().collect() }
@@ -243,8 +236,8 @@ pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// Returns the rates in slices of equal width, so that each run is weighted by its time. A run too
-/// short for slices is a single rate.
+/// Slices have equal width, so that each run is weighted by its time. A run too short for slices is
+/// a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -306,7 +299,7 @@ where
     }
 }
 
-/// Runs workloads in turn ([`repeat`]); on an interrupt `measured` holds the runs before it.
+/// On an interrupt `measured` holds the runs before it.
 pub(crate) fn repeat_workloads<M: Machine>(
     machine: &M,
     work: &[(&Workload, TargetFacts)],
@@ -388,11 +381,9 @@ pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Points whose intervals narrow with every run, which advances the clock by its cost.
     #[derive(Default)]
     struct Fake {
         runs: Vec<u32>,
-        /// The half width of each point after one run.
         width: Vec<f64>,
         /// The point and the run that fail.
         fails: Option<(usize, u32)>,

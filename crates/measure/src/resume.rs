@@ -18,7 +18,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use workload::Workload;
 
-/// The settings that identify a run; runs with the same ones are repetitions.
 #[derive(Serialize)]
 struct Description<'a> {
     target: &'a str,
@@ -61,7 +60,6 @@ struct Kept {
 pub struct Begun {
     pub version: String,
     pub settings: Vec<String>,
-    /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
 }
 

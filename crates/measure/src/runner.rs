@@ -1,5 +1,4 @@
-//! Every command's pipeline: check, open, check again, measure. [`RunRequest`] and [`RunSamples`]
-//! are plain data that can be stored.
+//! Every command's pipeline: check, open, check again, measure.
 
 use crate::ceiling::Ceilings;
 use crate::concurrent::measure_concurrent;
@@ -27,7 +26,6 @@ pub struct RequestPart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrangement {
-    /// One at a time, interleaved.
     #[default]
     InTurn,
     /// Each part by itself, then all at once, round after round.
@@ -46,9 +44,7 @@ pub struct RunRequest {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunSamples {
-    /// The targets as they were measured.
     pub facts: Vec<TargetFacts>,
-    /// The runs of each part by itself.
     pub parts: Vec<Measured>,
     /// The runs of each part while all others ran; empty if none did. Processor time is that of all
     /// parts.
@@ -362,7 +358,6 @@ fn check_certain_size(
     })
 }
 
-/// Refuses to overwrite a target on which no workload can run.
 fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<()> {
     if spec.destroy.is_empty() {
         return Ok(());

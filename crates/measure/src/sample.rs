@@ -18,18 +18,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use workload::{Cursor, Filler, Pattern, Stop, Workload};
 
-/// Fast requests are bursty from this share of slices without a completion.
 const BURSTY_SHARE: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Options {
-    /// The start on the machine's clock.
     pub start: Start,
-    /// The time at the beginning that is not measured.
     pub ramp_ns: Nanos,
-    /// Count instructions. Do not use the rate of such a run.
+    /// Do not use the rate of such a run.
     pub count_instructions: bool,
-    /// Trace requests in the block layer. Do not use the rate of such a run.
+    /// Do not use the rate of such a run.
     pub trace: bool,
     /// Count until the deadline instead of the last completion. This is right if as many requests
     /// are in flight at the beginning as at the end (after a ramp), or if they are admitted in
@@ -37,7 +34,6 @@ pub struct Options {
     pub until_deadline: bool,
     /// Bytes that a previous run of this kind brought into an empty page cache, if known.
     pub cache_bytes: Option<u64>,
-    /// Keep a run that the user interrupts ([`Usage::interrupted`]).
     pub keep_interrupted: bool,
 }
 
@@ -45,7 +41,6 @@ pub struct Options {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     pub measured_ns: Nanos,
-    /// Requests in the measured part.
     pub requests: u64,
     pub bytes: u64,
     /// Requests per second over all streams and the whole measured part.
@@ -60,21 +55,17 @@ pub struct Sample {
     pub warm_up_rates: Vec<f64>,
     /// A beginning that the data show to be a warm-up or a burst.
     pub warm_up_ns: Nanos,
-    /// The steadiness of the rate; positions count from the start of the warm-up.
+    /// Positions count from the start of the warm-up.
     pub verdict: stats::Verdict,
     /// The mean number of requests in flight, over all streams.
     pub mean_depth: f64,
-    /// The mean time from issue to completion.
     pub mean_service_ns: f64,
     /// The use of resources over the whole run, with the ramp.
     pub usage: Usage,
-    /// Requests of the whole run, to match [`Sample::usage`].
     pub requests_with_ramp: u64,
     pub bytes_with_ramp: u64,
-    /// The figures of each of the [`Workload::intervals`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalSample>,
-    /// The share of each client, if the machine has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Box<Together>>,
 }
@@ -265,7 +256,7 @@ impl<'t, T> Job<'t, T> {
 /// The run of a job, with its sources.
 pub type JobRun<A> = Result<(Sample, Vec<A>)>;
 
-/// Runs all jobs at once, again if the program was paused. `sources` makes each job's sources.
+/// Runs all jobs at once, again if the program was paused.
 ///
 /// # Errors
 /// As [`Machine::run`] and `sources`; for a job, no request completed.
@@ -303,7 +294,6 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
 /// The upper bound for the rate at which a run fills the cache, if nothing else is known.
 const FILL_BYTES_PER_NS: u64 = 8;
 
-/// Returns the bytes that a run may bring into the cache: 25 % more than the previous run.
 fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {
     if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
         return 0;
@@ -351,7 +341,7 @@ pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
 }
 
 /// Creates a source per stream or, if the engine has one request outstanding, per unit of depth
-/// with a shared cursor. All share it with [`Pattern::Together`].
+/// with a shared cursor.
 ///
 /// # Errors
 /// The workload does not fit the target.
@@ -376,7 +366,7 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     Ok(streams)
 }
 
-/// Computes the rate until the deadline; `None` if a stream ended earlier.
+/// Returns `None` if a stream ended earlier.
 fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     let windows: Option<Vec<(u64, Nanos)>> =
         streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
@@ -476,8 +466,8 @@ pub fn gather<S: Borrow<Stream>>(
     Ok(sample)
 }
 
-/// Returns whether more than a tenth of the slices are empty. The longest pause does not count if
-/// there is a rate apart from it: a limit that falls stops the requests in flight once.
+/// The longest pause does not count if there is a rate apart from it: a limit that falls stops the
+/// requests in flight once.
 fn often_empty(slice_rates: &[f64]) -> bool {
     const RATE: usize = 4;
     let pauses =

@@ -8,7 +8,6 @@ const MAX_SLICES: usize = 2048;
 pub struct Slices {
     start: Nanos,
     width: Nanos,
-    /// Requests completed by the end of each finished slice.
     totals: Vec<u64>,
 }
 
@@ -17,12 +16,11 @@ impl Slices {
         Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
-    /// Returns the end of the open slice.
     pub fn end(&self) -> Nanos {
         self.start + (self.totals.len() as u64 + 1) * self.width
     }
 
-    /// Closes the slices that ended by `now`. `total`: requests completed so far.
+    /// `total` is the number of requests completed so far.
     #[cold]
     pub fn close(&mut self, now: Nanos, total: u64) {
         while self.end() <= now {
@@ -41,15 +39,13 @@ impl Slices {
         self.width
     }
 
-    /// Returns the requests completed in each finished slice.
     pub fn counts(&self) -> impl Iterator<Item = u64> + '_ {
         let mut last = 0;
         self.totals.iter().map(move |&total| total - std::mem::replace(&mut last, total))
     }
 }
 
-/// Returns the slice width and the requests per second over several streams. Merges finer slices
-/// first.
+/// Returns the slice width and the requests per second over several streams.
 pub fn summed_rates<'a>(streams: impl Iterator<Item = &'a Slices> + Clone) -> (Nanos, Vec<f64>) {
     let width = streams.clone().map(Slices::width_ns).max().unwrap_or(1);
     let mut sums: Vec<f64> = Vec::new();

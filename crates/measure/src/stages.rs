@@ -16,7 +16,6 @@ const TRACED_REQUESTS: f64 = 4000.0;
 
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
-/// Numbers that differ by at most this fraction count as equal.
 const AS_MANY: f64 = 0.02;
 
 /// Breaks down a request's time by the device counters, if program and devices count the same
@@ -89,7 +88,7 @@ pub fn counted_times(
 /// or the block layer splits requests. `iops` is the rate so far.
 ///
 /// # Errors
-/// The user's interrupt; others would show in the runs that count.
+/// The user's interrupt.
 pub fn traced_times<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -145,7 +144,7 @@ impl Sums {
     }
 }
 
-/// Computes the stages; `None` unless both sums cover the same requests.
+/// Returns `None` unless both sums cover the same requests.
 fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     if of(&sums.requests) != seen.bios || seen.bios == 0 {

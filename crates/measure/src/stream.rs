@@ -25,7 +25,7 @@ struct Slot {
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// Computes share `k` of `whole` in `parts`; shares differ by at most one.
+/// Shares differ by at most one.
 fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
     let at = |k: u64| (u128::from(whole) * u128::from(k) / u128::from(parts.max(1))) as u64;
     at(k + 1) - at(k)
@@ -40,7 +40,6 @@ pub struct Stream {
     free: u32,
     free_last: u32,
     in_flight: u32,
-    /// The end of each slot's pause between completion and issue.
     rests: Box<[Nanos]>,
     request: u32,
     writes: bool,
@@ -53,7 +52,6 @@ pub struct Stream {
     /// The position in the sequence up to which requests are taken off `budget`.
     settled: u64,
     ends_whole: bool,
-    /// Bytes by which the last request exceeded the budget.
     beyond: i64,
     deadline: Nanos,
     /// Until this time a free slot is enough to issue; 0 if other conditions apply.
@@ -68,16 +66,13 @@ pub struct Stream {
     before: u64,
     /// Requests completed until the deadline, once it has passed.
     in_time: Option<u64>,
-    /// Bytes completed, with those of the ramp.
     bytes: u64,
     bytes_before: u64,
     /// Part of the latencies in ns: before the issue, and within the ramp.
     not_served: u64,
-    /// The time of failed requests, which are not recorded.
     abandoned_ns: u64,
     latency: [Histogram; 2],
     slices: Slices,
-    /// The totals that [`machine::live`] already has.
     shown: Reading,
     second: Option<Box<SecondMark>>,
 }
@@ -181,7 +176,6 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Starts the measured part at `from`, noticed at `now`; discards what the ramp counted.
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.shown = Reading { bytes: self.bytes, ..Reading::default() };
@@ -278,8 +272,7 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Takes uncounted requests off the budget. Only requests that leave some budget pass
-    /// uncounted.
+    /// Only requests that leave some budget pass uncounted.
     fn settle(&mut self) {
         let taken = self.sequence.place() - self.settled;
         self.budget -= (taken * u64::from(self.request)) as i64;
@@ -307,7 +300,7 @@ impl Stream {
         (op, offset, len)
     }
 
-    /// Issues a request on the fast path; `None` if no slot is free or that path ends.
+    /// Returns `None` if no slot is free or the fast path ends.
     #[inline(always)]
     fn issue_short(&mut self, since: Nanos) -> Option<Request> {
         // [`NO_SLOT`] is beyond the slots.
@@ -333,7 +326,6 @@ impl Stream {
         request
     }
 
-    /// Handles a mark for a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -354,7 +346,6 @@ impl Stream {
         self.free_last = index;
     }
 
-    /// Returns the next step if a slot is free but other conditions apply.
     #[inline(never)]
     fn next_slow(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
@@ -386,7 +377,6 @@ impl Stream {
         Next::Issue(request)
     }
 
-    /// Makes the stream last to the deadline, even if there was nothing to do at the end.
     #[cold]
     fn last_to_deadline(&mut self, now: Nanos) {
         if self.budget > 0 && now >= self.deadline {
@@ -432,12 +422,10 @@ impl Stream {
         self.not_served += now - since;
     }
 
-    /// Returns when a request was due or, without a schedule, issued.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }
 
-    /// Returns the start of the measured part on the machine's clock.
     pub(crate) fn measured_from(&self) -> Nanos {
         if self.measuring { self.measured_from } else { self.began.saturating_add(self.ramp) }
     }
@@ -534,8 +522,7 @@ impl Stream {
         self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
-    /// Returns the mean time from issue to completion. With [`Stream::mean_depth`] and the rate it
-    /// obeys Little's law.
+    /// Returns the mean time from issue to completion.
     pub fn mean_service_ns(&self) -> f64 {
         let served = self.latencies_ns().saturating_sub(self.not_served);
         served as f64 / self.completed().max(1) as f64

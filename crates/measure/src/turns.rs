@@ -22,7 +22,6 @@ pub struct Limits {
     pub gain_wanted: Option<f64>,
     /// Repeated runs differ; otherwise one block is enough.
     pub noisy: bool,
-    /// The seed of the order of the arms.
     pub seed: u64,
 }
 
@@ -64,7 +63,6 @@ pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,
     /// The arm that failed, and the reason.
     pub failed: Option<(usize, String)>,
-    /// The question is decided or failed.
     pub closed: bool,
 }
 
@@ -144,8 +142,6 @@ fn block<const N: usize, A: Arms<N>>(
     Ok(values)
 }
 
-/// Closes questions that are decided after Holm's correction, whose interval is as narrow as
-/// [`Limits::until`], or that exclude gains of [`Limits::gain_wanted`].
 fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     if !limits.noisy {
         answers.iter_mut().for_each(|answer| answer.closed = true);
@@ -176,7 +172,6 @@ mod tests {
 
     type HowItStops = fn() -> Stop<&'static str>;
 
-    /// Arms with known rates. Each run advances the clock by a millisecond.
     struct Fake {
         rates: Vec<[f64; 2]>,
         noise: SplitMix64,

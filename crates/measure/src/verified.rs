@@ -20,7 +20,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use workload::Workload;
 use workload::verify::{Expected, Fault, Log, Verifier};
 
-/// The maximum number of faults described; the rest are only counted.
 const MAX_DESCRIBED: usize = 100;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,6 @@ use noise::{Noise, Random, WHITE};
 
 const SLICE_NS: u64 = 10_000_000;
 
-/// Returns a run with these slices. A bursty one completes nothing in most slices.
 fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> Sample {
     let judged = judge(&slices);
     let (elapsed_ns, rate) =
@@ -40,7 +39,6 @@ fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> S
     }
 }
 
-/// Returns runs of this many slices, whose rates are `level` of the time (0 to 1 over all runs).
 fn runs(
     noise: &Noise,
     seed: u64,
@@ -71,7 +69,6 @@ const STATIONARY: &[Noise] = &[
     Noise { name: "20 % between runs", between: 0.2, between_skewed: true, spread: 0.05, ..WHITE },
 ];
 
-/// At most 1 of 100 points shows a change.
 #[test]
 fn runs_in_stationary_noise_show_no_change() {
     let wrong: Vec<String> = std::thread::scope(|scope| {
@@ -82,7 +79,6 @@ fn runs_in_stationary_noise_show_no_change() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Returns the numbers of runs and slices with more than 1 % of false alarms.
 fn false_alarms(noise: &Noise) -> Vec<String> {
     let mut wrong = Vec::new();
     for (count, slices, points) in [
@@ -114,8 +110,6 @@ fn false_alarms(noise: &Noise) -> Vec<String> {
     wrong
 }
 
-/// Returns the percentage of points with a step by `factor` between `from` and `to` of the time
-/// that show two rates that `right` accepts.
 fn found(
     noise: &Noise,
     [count, slices]: [usize; 2],

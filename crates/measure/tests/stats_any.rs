@@ -6,7 +6,6 @@ use measure::stats::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Generates all kinds of doubles, with many edge cases.
 fn number() -> impl Strategy<Value = f64> {
     let edges = vec![
         0.0,

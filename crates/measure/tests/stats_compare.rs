@@ -7,8 +7,6 @@ use noise::{Noise, Random, WHITE};
 
 const SERIES: u64 = 200;
 
-/// The runs of a noisy disk: rates spread by 5 % between runs, stalls that only slow down, and a
-/// wandering drift.
 struct Disk {
     random: Random,
     level: f64,
@@ -25,7 +23,6 @@ impl Disk {
         rate * (self.level + 0.05 * self.random.normal()).exp() * stall
     }
 
-    /// Returns the logarithm of the ratio of one block, ABBA or BAAB.
     fn block(&mut self, ratio: f64) -> f64 {
         let first_is_b = self.random.uniform() < 0.5;
         let order =
@@ -38,8 +35,6 @@ impl Disk {
     }
 }
 
-/// Adds blocks, like `compare`, until a difference is significant, differences above `until` are
-/// excluded, or the time is up.
 fn decided(seed: u64, ratio: f64, until: f64, max_blocks: usize) -> Option<Change> {
     let mut disk = Disk::new(seed);
     let mut logs = Vec::new();
@@ -94,7 +89,6 @@ fn two_percent_is_found_with_until_one_percent() {
     assert!(found >= 180, "found in {found} of {SERIES}");
 }
 
-/// Measures a side separately: 3 to 10 runs, until half the interval is within 3 %.
 fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
     let runs = noise.runs(random, 10, 64);
     let scaled: Vec<Vec<f64>> =
@@ -135,7 +129,6 @@ fn separate_measurements() {
     assert!(found >= 180, "10 % were found in {found} of {SERIES}");
 }
 
-/// Returns 80 nightly values with or without a step.
 fn nightly(seed: u64, step: Option<(usize, f64)>) -> Vec<f64> {
     let mut random = Random(seed);
     let value = |night: usize, random: &mut Random| {

@@ -189,7 +189,6 @@ fn runs(random: &mut Random, count: usize, spread: f64) -> Vec<[f64; 1]> {
     (0..count).map(|_| [1.0 + spread * random.normal()]).collect()
 }
 
-/// Intervals have their nominal coverage and are narrower than those of each point by itself.
 #[test]
 fn pooled_spread_covers_the_truth() {
     for apart in [0.0, 0.3, 0.8] {
@@ -223,7 +222,6 @@ fn pooled_spread_covers_the_truth() {
     }
 }
 
-/// The interval includes the difference between runs.
 #[test]
 fn a_single_run_with_pooled_spread_covers_the_truth() {
     let mut random = Random(11);
@@ -240,7 +238,6 @@ fn a_single_run_with_pooled_spread_covers_the_truth() {
     assert!((93.0..=97.0).contains(&percent), "{percent} %");
 }
 
-/// The estimate is better than one from only the two neighbouring sizes.
 #[test]
 fn half_power_covers_the_truth() {
     for noise in [0.02, 0.05, 0.1] {

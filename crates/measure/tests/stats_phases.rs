@@ -43,7 +43,6 @@ fn series(kind: Kind, seed: u64, count: usize) -> Vec<f64> {
     }
 }
 
-/// At most 1 of 100 series shows a change.
 #[test]
 fn stationary_noise_shows_no_change() {
     let mut worst: Vec<String> = Vec::new();
@@ -66,8 +65,6 @@ fn stationary_noise_shows_no_change() {
     assert!(worst.is_empty(), "{worst:#?}");
 }
 
-/// A step or slide is found in 85 or more of 100 series with noise of 5 %, and in 70 with noise of
-/// 10 % from 20 values on.
 #[test]
 fn half_the_rate_is_found_from_eight_runs_on() {
     const TRIALS: u64 = 300;

@@ -15,8 +15,6 @@ const NOISES: &[Noise] = &[
     Noise { name: "lognormal 40 %", spread: 0.4, skewed: true, ..WHITE },
 ];
 
-/// Returns the percentage of trials that satisfy `right`, with noise multiplied by `shape` in each
-/// slice.
 fn share(
     noise: &Noise,
     slices: usize,
@@ -34,7 +32,6 @@ fn share(
     100.0 * hits as f64 / TRIALS as f64
 }
 
-/// At most 3 of 100 series get another verdict, and at most 2 of 100 lose a slice.
 #[test]
 fn stationary_noise_raises_few_alarms() {
     for noise in NOISES {
@@ -54,7 +51,6 @@ fn stationary_noise_raises_few_alarms() {
     }
 }
 
-/// The change is found in 95 or more of 100 series of 500 slices.
 #[test]
 fn labelled_series_are_recognised() {
     const N: usize = 500;
@@ -138,7 +134,6 @@ fn short_series_have_no_verdict() {
     );
 }
 
-/// The series has no noise and ends at any phase of the period.
 #[test]
 fn a_periodic_series_is_steady() {
     for rate in [1.02f64, 1.31, 1.5, 1.98, 4.25, 33.4] {

@@ -9,7 +9,6 @@ use machine::units::show_size;
 use results::{CACHED_PERCENT, Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
-/// The second advice must gain this much over the first.
 const WORTH_MORE: f64 = 1.25;
 
 pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
@@ -52,8 +51,7 @@ fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
     PLAIN_BYTES.into_iter().filter_map(of).collect()
 }
 
-/// Compares a plain program with one that gets half of the peak, and with one that gets nearly all
-/// of it if that gains much more; nothing if it reaches the goal unchanged. A second that takes no
+/// Returns nothing if a plain program reaches the goal unchanged. A second comparison that takes no
 /// more changes replaces the first.
 pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
@@ -108,8 +106,7 @@ fn worth_saying(
     }
 }
 
-/// Finds the cheapest entry that reaches the goal; among equals the one with fewer bytes
-/// outstanding.
+/// Among equals, takes the entry with fewer bytes outstanding.
 fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<usize> {
     let base = &found.entries[before].workload;
     let alike = |entry: &Entry| {
@@ -151,8 +148,8 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .sum()
 }
 
-/// Splits a change into single ones: the entries before and after each, and the change, in the
-/// first order in which every step was measured. `None` without one, or if only one thing changes.
+/// Returns the entries before and after each single change, and the change, in the first order in
+/// which every step was measured; nothing without such an order, or if only one thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -220,8 +217,7 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Returns equal values for workloads that agree in this respect. Waiting requires another
-    /// engine, so that is not counted as a change.
+    /// Waiting requires another engine, so that is not counted as a change.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (

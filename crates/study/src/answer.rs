@@ -20,7 +20,6 @@ use results::{
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
 
-/// A peak is undecided if the relative half width of its interval is larger.
 const UNDECIDED: f64 = 0.1;
 
 /// Up to this size each random request costs a rotating disk a seek.
@@ -131,7 +130,6 @@ pub(crate) fn answer(
     (experiments, answer, ladder)
 }
 
-/// Returns both points of each change that may be reported.
 pub(crate) fn sides(found: &Found<'_>, trials: &[Trial]) -> Vec<usize> {
     let made = trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
@@ -255,8 +253,7 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// Doubts a peak that was different earlier in the study: the tables and the peak describe two
-/// states of the target.
+/// The tables and such a peak describe two states of the target.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;
@@ -273,7 +270,6 @@ fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     })
 }
 
-/// Describes what the budget left out, one sentence each.
 pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -> Vec<String> {
     let mut said = Vec::new();
     for trial in trials {
@@ -301,7 +297,7 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     said
 }
 
-/// Removes points that were not reached; returns the new index of each entry.
+/// Returns the new index of each entry.
 pub(crate) fn keep_reached<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     trials: &mut [Trial],

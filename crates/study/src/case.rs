@@ -26,7 +26,6 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    /// Applies the change; `None` if the workload would be the same, or invalid.
     pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
@@ -83,7 +82,6 @@ impl Case {
         ratio(&entries[self.base], &entries[*after])
     }
 
-    /// Returns the trials whose intervals contain a threshold of the verdict.
     pub(crate) fn undecided<'a>(
         &'a self,
         entries: &'a [Entry],
@@ -102,7 +100,6 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
-    /// Renumbers the entries after removals; `None` if its own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self
             .trials

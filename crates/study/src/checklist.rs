@@ -101,7 +101,6 @@ impl Pair<'_> {
 }
 
 impl Gain {
-    /// Judges a gain: the rule is broken if the interval rules out a worthwhile one.
     fn state(&self, worth: f64) -> RuleState {
         match self.interval {
             Some([low, _]) if self.ratio >= worth && low > worth / WORTH => RuleState::Held,
@@ -115,7 +114,6 @@ impl Gain {
     }
 }
 
-/// Returns the largest gain, a certain one if possible.
 fn strongest<'a>(pairs: impl IntoIterator<Item = Option<Pair<'a>>>, worth: f64) -> Option<Gain> {
     let known = pairs.into_iter().flatten().filter_map(|pair| pair.gain());
     known.max_by(|a, b| {
@@ -146,7 +144,6 @@ fn entry<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<&
     found.entries.iter().filter(usual).find(|entry| pick(&entry.workload))
 }
 
-/// Finds a read that is buffered and not cached, one at a time.
 fn cold<'a>(found: &'a Found<'_>, bytes: u32, hint: Hint) -> Option<&'a Entry> {
     entry(found, |one| {
         one.op() == OpKind::Read
@@ -194,7 +191,6 @@ fn deepest<'a>(found: &'a Found<'_>, op: OpKind, bytes: u32) -> Option<&'a Entry
         .map(|(_, one)| one)
 }
 
-/// Finds direct writes at depth 1, each durable before the next.
 fn written_through<'a>(found: &'a Found<'_>, bytes: u32) -> Option<&'a Entry> {
     entry(found, |one| {
         one.op() == OpKind::Write
@@ -225,7 +221,6 @@ fn sizes(found: &Found<'_>) -> Judged {
     by_gain(pairs, WORTH, ["with 64 KiB", "with 4 KiB"])
 }
 
-/// Judges the rule: the cache must gain with small requests and not with large ones.
 fn bypass(found: &Found<'_>) -> Judged {
     let buffered = |op: OpKind, bytes: u32| match op {
         OpKind::Write => flushed(found, bytes),
@@ -261,7 +256,6 @@ fn depth(found: &Found<'_>) -> Judged {
     by_gain([of(OpKind::Read), of(OpKind::Write)], WORTH, ["at best", "one at a time"])
 }
 
-/// Judges whether N + 1 requests keep a stripe of N members busy.
 fn one_more(found: &Found<'_>) -> Judged {
     let members = found.setting.members;
     if members < 2 || found.setting.facts.shared_by_members().is_some() {
@@ -293,7 +287,7 @@ fn preallocate(found: &Found<'_>) -> Judged {
     by_gain(pairs, WORTH, ["in place", "as the file grows"])
 }
 
-/// Compares whole blocks with parts: a partial write first reads the rest of the block.
+/// A partial write first reads the rest of the block.
 fn whole_blocks(found: &Found<'_>) -> Judged {
     let block = found.setting.facts.block_bytes.max(4096);
     let whole = flushed(found, block)?;
@@ -317,7 +311,6 @@ fn flush_once(found: &Found<'_>) -> Judged {
     by_gain([of(4096), of(65_536)], WORTH, ["without a flush each", "with one each"])
 }
 
-/// Compares sequential requests from a chunk's start with the slowest offset.
 fn align_requests(found: &Found<'_>) -> Judged {
     let of = |op: OpKind, bytes: u32| {
         let [best, worst] = alignment::extremes(found, op, bytes)?;

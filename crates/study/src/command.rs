@@ -97,8 +97,6 @@ impl Command {
         named
     }
 
-    /// Returns the command that repeats a comparison: one sweep if the entries differ in a single
-    /// option, otherwise two runs.
     pub(crate) fn check(&self, before: &Entry, after: &Entry) -> String {
         let (a, b) = (self.options(before), self.options(after));
         let differing: Vec<usize> =

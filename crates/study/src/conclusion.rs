@@ -14,8 +14,7 @@ pub(crate) struct Conclusion {
     pub(crate) memory: Vec<MemoryUse>,
 }
 
-/// The kind of a finding. The best of each kind ranks above the second of any kind: three sizes are
-/// one piece of advice.
+/// The best of each kind ranks above the second of any kind: three sizes are one piece of advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Plain,
@@ -64,7 +63,7 @@ impl Comparison {
         Comparison { reaches: Some(goal), ..self }
     }
 
-    /// Compares 4 KiB with the smallest sufficient size; `None` if 4 KiB suffices.
+    /// Returns `None` if 4 KiB suffices.
     pub(crate) fn of_sizes(curve: &[Reading], verb: &str) -> Option<Comparison> {
         let small = curve.iter().find(|reading| reading.x == 4096.0)?;
         let good = smallest(curve, ENOUGH)?;
@@ -75,7 +74,7 @@ impl Comparison {
         })
     }
 
-    /// Compares depth 1 with the smallest sufficient depth; `None` if depth 1 suffices.
+    /// Returns `None` if depth 1 suffices.
     pub(crate) fn of_depths(
         curve: &[Reading],
         title: impl Fn(f64) -> String,

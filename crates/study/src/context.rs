@@ -23,7 +23,6 @@ pub(crate) struct StudyContext {
 pub(crate) struct Speed {
     pub(crate) read: OpSpeed,
     pub(crate) write: OpSpeed,
-    /// The rate from a dirty page cache to stable storage.
     pub(crate) flush_bytes_per_s: f64,
 }
 
@@ -56,7 +55,6 @@ impl StudyContext {
         self.facts.direct_refused.clone().unwrap_or_default()
     }
 
-    /// Returns buffered writes, flushed at the end, and short enough for a quick flush.
     pub(crate) fn flushed_write(&self, request: u32) -> Workload {
         Workload {
             request_bytes: request,
@@ -69,7 +67,7 @@ impl StudyContext {
         }
     }
 
-    /// Returns one request at a time in a cached region; `None` if a request is too large for that.
+    /// Returns `None` if a request is too large for a cached region.
     pub(crate) fn resident(&self, op: OpKind, request: u32) -> Option<Workload> {
         (u64::from(request) * 2 <= self.resident_bytes()).then(|| Workload {
             request_bytes: request,
@@ -145,7 +143,6 @@ impl StudyContext {
         sizes
     }
 
-    /// Returns a size that the device can fill and write back quickly.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let slower = if self.facts.writable {
             self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s)
@@ -156,7 +153,6 @@ impl StudyContext {
         quick.clamp(2 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
     }
 
-    /// Returns the bytes that the device writes in about three runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
         let max = (self.facts.size_bytes / 2).max(u64::from(request));

@@ -12,7 +12,6 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// The ratio of two sizes up to which the curve between them follows Hockney's law.
 const NEAR: f64 = 4.0;
 
 const STRIDE: f64 = 4.0;
@@ -22,7 +21,6 @@ const MIN_RUNS: u32 = 2;
 
 const FIRST_BYTES: f64 = 65_536.0;
 
-/// The share of a short budget for curves deeper than one request.
 const OVERRUN_SHARE: f64 = 1.1;
 
 struct Curve {
@@ -33,7 +31,6 @@ struct Curve {
     tried: BTreeSet<u64>,
 }
 
-/// Measures the sizes around half of `peaks`, those of single requests whatever the time.
 pub(crate) fn bracket<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -54,7 +51,6 @@ pub(crate) fn bracket<M: Machine>(
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
 }
 
-/// Returns the curves, with those of which the grid left out every single-request cell.
 fn curves(
     trials: &[Trial],
     setting: &StudyContext,
@@ -131,7 +127,6 @@ fn bracket_curves<M: Machine>(
     }
 }
 
-/// Adds a size to a curve; `None` if its requests take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -186,8 +181,7 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// Returns the next size to measure; `None` if those around the crossing are close enough, or no
-/// other exists.
+/// Returns `None` if the sizes around the crossing are close enough, or no other exists.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],
@@ -227,7 +221,7 @@ mod tests {
     const SIZES: [f64; 8] =
         [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 
-    /// Measures until no size is missing; `refused` are the sizes that do not fit.
+    /// `refused` are the sizes that do not fit.
     fn measured(
         begun: &[usize],
         rate: impl Fn(f64) -> f64,

@@ -14,8 +14,7 @@ const CANDIDATES: usize = 3;
 
 const AROUND: usize = 2;
 
-/// Returns the peak candidates, the best of small random requests, a plain program's points, and
-/// those around half-power points. All must have been run.
+/// All points must have been run.
 pub(crate) fn decisive<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,

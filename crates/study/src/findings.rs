@@ -21,7 +21,6 @@ pub(crate) struct Findings {
     pub(crate) unproven: Vec<UncertainGain>,
 }
 
-/// Selects the gains to report. `is_plain`: an entry is what a plain program does.
 pub(crate) fn findings(
     comparisons: &[Comparison],
     entries: &[Entry],
@@ -52,9 +51,6 @@ pub(crate) fn findings(
     Findings { proven: ranked(found, entries), unproven }
 }
 
-/// Ranks findings: first what a plain program would see, by certain gain per change; then other
-/// programs; then tuned programs; last warm caches, barely certain gains, and corner cases. In each
-/// group the best of each kind ranks above the second of any kind.
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
@@ -105,8 +101,7 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Returns whether the page cache serves its reads, or takes its writes without a flush. That is
-/// not a rate of the target unless it is in memory.
+/// The rate of a cache is not a rate of the target unless the target is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served =
@@ -185,7 +180,7 @@ fn finding(
     })
 }
 
-/// Computes the gain in bytes per second; from interleaved runs if there are several.
+/// Compares bytes per second.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests =
         f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);

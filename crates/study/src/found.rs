@@ -14,7 +14,6 @@ pub(crate) const ENOUGH: f64 = 0.9;
 
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
-/// Readings are the same if their intervals rule out a larger ratio.
 const SAME: f64 = 1.25;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,7 +81,7 @@ impl Effect {
 }
 
 impl Reading {
-    /// Compares two readings; `Nothing` requires intervals that rule out a large difference.
+    /// `Nothing` requires intervals that rule out a large difference.
     pub(crate) fn change_to(&self, other: &Reading) -> Effect {
         let interval = |one: &Reading| one.interval_95.or(one.exact.then_some([one.y, one.y]));
         let (Some(a), Some(b)) = (interval(self), interval(other)) else { return Effect::Unsure };
@@ -132,7 +131,6 @@ impl Found<'_> {
         self.curve_by(curve, curve.set.figures[0].y)
     }
 
-    /// Returns the readings as [`Found::curve`], on another axis.
     pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
             let value = value(cell, axis, point, &self.points[point]);
@@ -156,7 +154,6 @@ pub(crate) fn worst(readings: &[Reading]) -> Option<Reading> {
     readings.iter().copied().min_by(|a, b| a.y.total_cmp(&b.y))
 }
 
-/// Returns the smallest setting with this share of the best.
 pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     let best = best(readings)?.y;
     readings.iter().copied().find(|reading| reading.y >= share * best)

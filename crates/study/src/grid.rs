@@ -58,8 +58,7 @@ impl FigureDesign {
     }
 }
 
-/// The identity of a curve. Grid and conclusion build it from shared constants and functions, so a
-/// lookup cannot miss.
+/// Grid and conclusion build it from shared constants and functions, so a lookup cannot miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
@@ -111,7 +110,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Returns how little the curve's shape needs the cell: 0 for a cell that every study needs.
+    /// Returns 0 for a cell that every study needs.
     pub(crate) fn dispensable(&self) -> u32 {
         let rank = match self.rank {
             Rank::Core => 0,

@@ -10,7 +10,6 @@ use workload::{OpKind, Workload};
 
 const END_SHARE: f64 = 0.985;
 
-/// The share of the budget for long writes, if the rest of the study keeps to its own.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
@@ -18,7 +17,6 @@ const STEPS: u64 = 100;
 /// The time that a rate of several steps needs.
 const SHORTEST_NS: Nanos = 200_000_000;
 
-/// The maximum number of requests on a machine whose time costs nothing.
 const MOST_SIMULATED: u64 = 200_000;
 
 /// Smaller requests cost more processor time, and many are outstanding.
@@ -33,7 +31,6 @@ const MOST_IN_FLIGHT: u64 = 32 << 20;
 /// machine.
 const CLEARLY: f64 = 0.75;
 
-/// Checks that the target is writable and has a state beyond its memory.
 pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String> {
     if !setting.facts.writable {
         return Err("the target is only read".into());
@@ -91,7 +88,6 @@ pub(crate) fn long_writes<M: Machine>(
     }
 }
 
-/// Returns writes with as much outstanding as the best ones, and no flush after each run.
 fn at_full_speed(setting: &StudyContext, peak: &Workload) -> Workload {
     let align = setting.align().max(1);
     let largest = (setting.facts.size_bytes / 4).min(u64::from(LARGE)) / align * align;

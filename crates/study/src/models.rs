@@ -10,12 +10,10 @@ use workload::{OpKind, Workload};
 
 /// The kernel splits larger requests, even if no counter shows it.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
-/// Requests at the device below this share of a request are parts of it.
 const WHOLE: f64 = 0.75;
 
 /// A line with a larger residual does not describe all points: repeats of a point agree better.
 const MAX_LINE_ERROR: f64 = 0.05;
-/// Two regimes must fit better than one by this factor.
 const BETTER: f64 = 2.0;
 const GROWS: f64 = 1.5;
 
@@ -53,7 +51,7 @@ pub(crate) fn half_power_of_series(
     })
 }
 
-/// Computes half power; the peak has an interval unless it is one of the readings.
+/// The peak has an interval unless it is one of the readings.
 fn half_power(
     of: Varied,
     readings: &[Reading],
@@ -96,8 +94,6 @@ fn half_power(
     })
 }
 
-/// Computes half-power points over size at each depth and over depth at each size, relative to the
-/// best measured rate and to a layer's advertised rate.
 pub(crate) fn half_power_points(
     op: OpKind,
     curves: &[(u32, Vec<Reading>)],
@@ -124,8 +120,7 @@ pub(crate) fn half_power_points(
     points
 }
 
-/// Returns all points that differ from the curve's only in request size. Of several visits the
-/// longest runs count.
+/// Of several visits the longest runs count.
 fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
     let Some(first) = readings.first().and_then(|one| found.entries.get(one.point)) else {
         return readings.to_vec();
@@ -183,7 +178,6 @@ pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], poi
     }
 }
 
-/// Makes depth curves per size from size curves per depth, without sizes measured at few depths.
 fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     let mut turned = std::collections::BTreeMap::<u64, Vec<Reading>>::new();
     for (depth, readings) in curves {
@@ -273,14 +267,13 @@ pub(crate) fn service_times(
 
 const MODEL_SIZES: usize = 4;
 
-/// Returns whether there are enough sizes, so that a missing model is a result.
+/// A missing model is a result if there are enough sizes.
 pub(crate) fn could_have_model(found: &Found<'_>, curve: &Curve) -> bool {
     let measured =
         found.cells(curve).into_iter().filter(|(_, point)| found.points[*point].numbers.is_some());
     measured.count() >= MODEL_SIZES
 }
 
-/// Fits two lines; `None` unless they fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     if one.rms_relative_residual <= MAX_LINE_ERROR {
         return None;
@@ -306,8 +299,8 @@ fn makes_sense(fit: &LineFit) -> bool {
     fit.rate.is_some() || !grows(&fit.points)
 }
 
-/// Returns the model; `None` if the line does not describe its points, or if its fixed time is
-/// certainly negative: a part of each request was ready in advance.
+/// Returns `None` if the line does not describe its points, or if its fixed time is certainly
+/// negative: a part of each request was ready in advance.
 fn service_model(mode: ServiceMode, fit: &LineFit, of_some_sizes: bool) -> Option<ServiceModel> {
     if fit.rms_relative_residual > MAX_FIT_ERROR || fit.intercept.high < 0.0 {
         return None;

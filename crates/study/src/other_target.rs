@@ -28,7 +28,7 @@ pub(crate) struct OtherTargetTrial {
     pub(crate) ratio: Ratio,
 }
 
-/// Runs a case on another target; `None` without time or a target that fits the case's operation.
+/// Returns `None` without time or a target that fits the case's operation.
 pub(crate) fn try_other_target<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -95,7 +95,6 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// Interleaves runs on both targets; `None` if runs fail there, or are too few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

@@ -5,14 +5,13 @@ use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
 /// With fewer pairs, the variance pooled over all points is used.
 const FEW_PAIRS: usize = 5;
 
-/// Computes the ratio of requests per second; one run of each suffices if runs repeat exactly.
+/// One run of each suffices if runs repeat exactly.
 pub(crate) fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let of_one_run =
         || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
     of_one_run().or_else(|| iops_ratio(before, after))
 }
 
-/// Computes the ratio; `None` unless runs repeat exactly.
 pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Ratio> {
     let ratio = b / a;
     let exact = before.repeats_exactly() && after.repeats_exactly() && a > 0.0;

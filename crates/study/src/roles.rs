@@ -5,7 +5,6 @@ use workload::{OpKind, Workload};
 
 pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
 
-/// Returns whether an entry is plain: buffered, sequential, depth 1.
 pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyContext) -> bool {
     let workload = &entry.workload;
     let cache = match op {

@@ -14,16 +14,12 @@ use results::{Point, Question, StripeRecord};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
-/// A workload is left out if one round of its requests takes this many runs.
 const ROUND_RUNS: f64 = 4.0;
 
-/// Rounds of requests per run.
 const ROUNDS_A_RUN: f64 = 6.0;
 
-/// The longest run of fast requests, if runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
-/// The relative half width of the 95 % interval to reach.
 pub(crate) const PRECISION: f64 = 0.03;
 
 const MAX_RUNS: u32 = 32;
@@ -39,7 +35,6 @@ pub(crate) struct Entry {
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
     request_times: Option<RequestTimes>,
-    /// The spread between runs of similar points, once known.
     common: Option<Spread>,
     /// Cached: the statistics cost more than some runs.
     point: OnceCell<Point>,
@@ -81,7 +76,6 @@ impl Entry {
         (self.point, self.estimate, self.visits) = (OnceCell::new(), OnceCell::new(), None);
     }
 
-    /// Estimates requests per second with the pooled spread of similar points.
     pub(crate) fn estimate(&self) -> Option<&Estimate> {
         self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
     }
@@ -133,7 +127,6 @@ impl Entry {
 }
 
 pub struct Progress<'a> {
-    /// The current work, in a few words.
     pub doing: &'a str,
     pub passed_ns: Nanos,
     pub budget_ns: Nanos,
@@ -144,7 +137,6 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
-    /// The number of workloads of which one round of requests takes too long.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
@@ -204,7 +196,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
             .for_each(|(ended, _)| *ended = now);
     }
 
-    /// Returns the time since the target last had a request of these kinds.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
         let last = self
             .ended
@@ -228,7 +219,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// Returns the time at a share of the budget; unlimited without noise.
+    /// Returns an unlimited time without noise.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;
@@ -241,7 +232,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// Adds a cell unless it is already there; `None` if it would take too long.
+    /// Returns `None` if the cell would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share = cell
@@ -353,7 +344,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs the entries in a new random order each round, until the time is up.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
         let budget_ns = until.saturating_sub(self.now());
@@ -374,8 +364,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs the entries whose relative interval is wider than `precision`, most uncertain first, up
-    /// to `until`.
     pub(crate) fn tighten(
         &mut self,
         indices: &[usize],
@@ -389,7 +377,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { min: 0, max: MAX_RUNS, precision, budget_ns })
     }
 
-    /// Learns the spread over all points, as a few runs of one do not determine it.
+    /// A few runs of one point do not determine the spread.
     pub(crate) fn learn_spread(&mut self) {
         if !self.noisy {
             return;
@@ -409,8 +397,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Unites the visits to a workload: if they disagree, the target changed between them, and an
-    /// interval covers them.
+    /// If visits to a workload disagree, the target changed between them, and an interval covers
+    /// them.
     pub(crate) fn unite_visits(&mut self) {
         if !self.noisy {
             return;
@@ -439,7 +427,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Drops entries that were not reached; returns the new index of each remaining entry.
+    /// Returns the new index of each remaining entry.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self
@@ -479,7 +467,6 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
             .map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
     }
 
-    /// Runs an entry once, unless its writes would exceed what may be written.
     fn run(&mut self, index: usize) -> Result<()> {
         let entry = &self.entries[index];
         if !may_run(self.machine, &entry.workload) {

@@ -17,26 +17,19 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// The share of the budget for the grid; points that need more runs get the rest.
 const GRID_SHARE: f64 = 0.58;
 
-/// The share of the budget by which every point has had its first runs.
 const FIRST_SHARE: f64 = 0.42;
 
-/// The share of the budget by which the deciding points have had their first runs, however long the
-/// grid took.
 const SPREAD_SHARE: f64 = 0.66;
 
-/// The share of the budget by which the deciding points have had their first turn.
 const DECISIVE_SHARE: f64 = 0.48;
 
-/// The share of the budget by which the sizes around half-power points have run.
 const REFINE_SHARE: f64 = 0.52;
 
 /// The shares of the budget at which the most uncertain points start, and measuring ends.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 
-/// The precision that ends a deciding point's first turn.
 const FIRST_PRECISION: f64 = 0.15;
 
 const DECISIVE_WEIGHT: f64 = 3.0;
@@ -45,25 +38,20 @@ const SIDE_WEIGHT: f64 = 2.0;
 
 const REFINE_RUNS: u32 = 2;
 
-/// Runs of each point before the deciding points are chosen.
 const FIRST_RUNS: u32 = 3;
 
-/// The share of the budget for the points every answer needs.
 const OVERRUN_SHARE: f64 = 2.0;
 
-/// The minimum number of points, whatever the budget.
 const MIN_POINTS: usize = 16;
 
 /// The time per run for opening files, preparing caches and writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
-/// Weights within this range are measured together, in random order.
 const WEIGHT_CLASS: u32 = 5;
 
 /// Runs per point: points differ by more than a longer run would reveal.
 const RUNS: u32 = 20;
 
-/// Fits the grids to the budget, measures them, and sets the points' indices in the cells.
 pub(crate) fn measure<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &mut StudyContext,
@@ -124,8 +112,7 @@ pub(crate) fn measure<M: Machine>(
     Ok(trials)
 }
 
-/// Gives the most uncertain points the remaining time. New runs can move crossings, so those are
-/// measured as well.
+/// New runs can move crossings, so those are measured as well.
 pub(crate) fn settle<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -166,7 +153,6 @@ pub(crate) fn settle<M: Machine>(
     Ok(())
 }
 
-/// Drops the most dispensable cells first; reports how many.
 pub(crate) fn thin(trials: &mut [Trial], max: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
     let kind = |cell: &Cell| {
@@ -203,7 +189,6 @@ fn weight(cell: &Cell) -> u32 {
     if cell.shape.is_some() { 0 } else { WEIGHT_CLASS + cell.dispensable() }
 }
 
-/// Returns every point once, with the minimum weight of its cells.
 fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     let mut weights = BTreeMap::new();
     for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {

@@ -28,8 +28,7 @@ const MEMORY_SHARE: f64 = 0.02;
 /// answer.
 ///
 /// # Errors
-/// A target that cannot be opened; an interrupt before the first point. Later failures become
-/// failed points or skipped experiments.
+/// A target that cannot be opened; an interrupt before the first point.
 pub fn study<M: Machine>(
     machine: &M,
     spec: &TargetSpec,

@@ -15,7 +15,6 @@ use workload::{OpKind, Stop, Workload};
 /// need the same seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
-/// The next attempt to see the end of a burst is longer by this factor.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
@@ -24,10 +23,8 @@ const SUSTAIN_SHARE: f64 = 0.61;
 
 const RUNS: u32 = 3;
 
-/// Share of a run, after a burst, that shows the lasting rate.
 const LASTING: f64 = 0.3;
 
-/// Moves the peaks to the same requests after the burst; returns the bursts.
 pub(crate) fn sustain<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -85,7 +82,6 @@ pub(crate) fn sustain_random<M: Machine>(
     Ok(bursts)
 }
 
-/// Returns whether the rate is above what a layer advertises, or fell within a run.
 fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     let cap = verdict::advertised(&setting.facts, op).map(|one| one.throughput_bytes_per_s);
     let above = cap.zip(entry.point().rate()).is_some_and(|(cap, rate)| rate > cap * (1.0 + SAME));
@@ -93,7 +89,7 @@ fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     above || entry.samples().iter().any(fell)
 }
 
-/// Measures a peak beyond its burst; returns the burst and the lasting entry.
+/// Returns the burst and the lasting entry.
 fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Option<(Burst, usize)>> {
     let entry = &sampler.entries[peak];
     let (workload, shape) = (entry.workload.clone(), entry.shape.clone());
@@ -130,12 +126,10 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
-    /// Requests per second before the fall.
     iops: f64,
     length_ns: Nanos,
 }
 
-/// Finds the step that describes the slices best, if it is a fall and enough of the run follows.
 fn fall(sample: &Sample) -> Option<Fall> {
     let rates: Vec<f64> = sample.warm_up_rates.iter().chain(&sample.slice_rates).copied().collect();
     let whole: f64 = rates.iter().sum();

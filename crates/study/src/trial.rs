@@ -13,17 +13,14 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 const TRIALS_SHARE: f64 = 0.70;
 
-/// The share of the budget by which the search for a deeper peak ends.
 const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
-/// Runs of a trial, before the remaining time is divided.
 const RUNS: u32 = 4;
 
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
-/// Returns the cases: the peaks, a plain program's rates, and small random requests.
 fn cases<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,
@@ -72,8 +69,7 @@ pub(crate) fn best_random<M: Machine>(
     rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
-/// Returns the entry with the change, an existing or a new one; `None` if the change is invalid or
-/// the target too small.
+/// Returns `None` if the change is invalid or the target too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -97,7 +93,6 @@ fn changed<M: Machine>(
     }))
 }
 
-/// Moves the peaks to twice the depth if certainly faster, in interleaved runs.
 pub(crate) fn climb<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -142,7 +137,6 @@ pub(crate) fn climb<M: Machine>(
     Ok(())
 }
 
-/// Runs the trials of all cases, the peaks first, time permitting.
 pub(crate) fn investigate<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -205,7 +199,7 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// Investigates a peak that moved; keeps existing trials, and with `measure` the others run once.
+/// Keeps existing trials; with `measure` the others run once.
 pub(crate) fn investigate_peak<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

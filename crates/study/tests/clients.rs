@@ -7,7 +7,6 @@ use study::{Effort, Plan};
 use twin::Twin;
 use workload::Workload;
 
-/// Creates a server whose link carries this much, and clients whose links carry 10 MB/s each.
 fn server(clients: u32, server_bytes_per_s: f64) -> Twin {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("server.toml");

@@ -31,7 +31,6 @@ fn limit(results: &Results, op: OpKind) -> Bottleneck {
     limits.iter().find(|limit| limit.of == LimitOf::Peak && limit.op == op).expect("a limit").what
 }
 
-/// Finds the point of sequential requests over the whole preallocated file.
 fn place(results: &Results, op: OpKind, buffering: Buffering, kib: u32, depth: u32) -> usize {
     let found = results.points.iter().position(|point| {
         let one = &point.workload.workload;

@@ -18,7 +18,6 @@ use twin::description::Drive;
 use twin::settings::Setup;
 use workload::rng;
 
-/// One machine and document for each seed.
 const SEEDS: std::ops::Range<u64> = 0..208;
 
 struct Chance {
@@ -36,18 +35,15 @@ impl Chance {
         of[(self.next() % of.len() as u64) as usize]
     }
 
-    /// Draws a value evenly on a logarithmic scale.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         let share = self.next() as f64 / u64::MAX as f64;
         low * (high / low).powf(share)
     }
 }
 
-/// A machine, its settings in words, and what disturbs it.
 struct Drawn {
     name: String,
     setup: Setup,
-    /// The budget of its study, enough for some hundred runs.
     budget_ns: u64,
     /// The spread between runs; `None` if they repeat exactly.
     noise: Option<f64>,

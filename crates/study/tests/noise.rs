@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use study::{Effort, Plan};
 use workload::{OpKind, Stop, Workload};
 
-/// Standard deviation of the rates of runs, as a share of their mean.
 const SPREAD: f64 = 0.2;
 
 /// Long enough that start-up effects do not matter.
@@ -49,7 +48,6 @@ impl Truths {
         })
     }
 
-    /// Returns the size at which single requests reach this rate.
     fn crossing(&mut self, like: &Workload, half: f64) -> f64 {
         let (mut low, mut high) = (512.0f64, (16 << 20) as f64);
         while high / low > 1.01 {
@@ -69,7 +67,6 @@ impl Truths {
     }
 }
 
-/// The number of intervals that contain the truth, and their total.
 #[derive(Debug, Default, Clone, Copy)]
 struct Coverage {
     held: usize,
@@ -92,11 +89,9 @@ impl Coverage {
 struct Seen {
     points: Coverage,
     by_runs: BTreeMap<u32, Coverage>,
-    /// Points with an uncertainty above 25 %.
     wide: usize,
     peaks: Coverage,
     halves: Coverage,
-    /// Half-widths of the peaks' intervals, and errors of peaks and half-power sizes, all relative.
     widths: Vec<f64>,
     peak_errors: Vec<f64>,
     half_errors: Vec<f64>,

@@ -35,7 +35,7 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) -> Result<(), TestCa
     Ok(())
 }
 
-/// Tests few cases: a whole study takes time.
+/// A whole study takes time.
 fn few(cases: u32) -> ProptestConfig {
     // Fixed seeds, so a tolerance does not fail on some days.
     let rng_seed = RngSeed::Fixed(1997);
@@ -48,7 +48,6 @@ fn few(cases: u32) -> ProptestConfig {
     }
 }
 
-/// A virtual disk: workers with a fixed time plus a time per byte, and a shared path.
 #[derive(Debug, Clone)]
 struct Behind {
     request_us: f64,
@@ -86,7 +85,6 @@ impl Behind {
         self.request_us * 1e3 + self.request_ns_per_byte * bytes
     }
 
-    /// Returns the part of a request's time that does not depend on its size.
     fn fixed_ns(&self) -> f64 {
         (self.request_us + self.notify_us + self.fixed_us) * 1e3
     }
@@ -95,13 +93,11 @@ impl Behind {
         self.request_ns_per_byte + 1e9 / self.rate
     }
 
-    /// Returns the bytes per second: as many requests as fit in one's time, unless something
-    /// saturates.
+    /// Returns bytes per second.
     fn throughput(&self, bytes: f64, depth: f64) -> f64 {
         self.throughput_of(bytes, depth, 1)
     }
 
-    /// Returns the same for several threads, each on a processor of its own.
     fn throughput_of(&self, bytes: f64, depth: f64, threads: u32) -> f64 {
         let one = self.fixed_ns() + self.ns_per_byte() * bytes;
         let workers = f64::from(self.workers) / (self.fixed_us * 1e3 + 1e9 / self.rate * bytes);
@@ -181,7 +177,6 @@ proptest! {
         near("peak", peak.throughput_bytes_per_s, machine.peak(&results), 0.05)?;
     }
 
-    /// Checks the request size and the depth at half power.
     #[test]
     fn half_power(machine in behind()) {
         let results = study(&machine.twin(), Effort::Normal, &["depth"]);
@@ -260,7 +255,6 @@ proptest! {
         limited(&results, "read", "processor", machine.peak(&results), 0.05)?;
     }
 
-    /// A bus slower than its disks; and disks slower than their bus.
     #[test]
     fn a_bus_or_its_disks(share in 0.2f64..0.8, disks in 2u32..5) {
         let mut description = preset::load("gateway-1997").unwrap();

@@ -31,7 +31,6 @@ fn named(name: &str) -> Twin {
     Twin::from_name(name).expect("a machine")
 }
 
-/// Creates a machine with `disks` Barracuda 4s on `buses` Fast-Wide buses.
 fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twin {
     let mut description = preset::load("gateway-1997").expect("a preset");
     // Spread the disks over the buses, instead of filling the first one.
@@ -334,7 +333,6 @@ fn other_rates_have_other_limits_on_modern_machines() {
     }
 }
 
-/// Creates a virtual disk whose workers move data at any rate, with a fixed time in us per request.
 fn served(cores: u32, request_us: f64, (workers, service_us): (u32, f64)) -> Twin {
     virtio(|one| {
         one.file_system.command_bytes = 64 * MIB;

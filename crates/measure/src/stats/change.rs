@@ -2,9 +2,7 @@ use super::distribution::{student_cdf, student_quantile};
 use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
 use super::ratio::fieller;
 
-/// The minimum degrees of freedom for an interval from a single run's slices.
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// The power of the test for [`Change::detectable`].
 const POWER: f64 = 0.8;
 
 /// A positive quantity with its standard error.

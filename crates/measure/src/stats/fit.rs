@@ -62,10 +62,8 @@ pub enum FitError {
         "a line with intervals needs points at 3 or more different x; there are {distinct}: measure more sizes"
     )]
     TooFew {
-        /// The number of different x values.
         distinct: usize,
     },
-    /// A point that cannot be fitted: relative errors require y above zero.
     #[error(
         "the point ({x}, {y}) cannot be fitted: y must be above zero and both finite; leave it out"
     )]
@@ -76,7 +74,6 @@ pub enum FitError {
 /// efficient in normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
-/// The significance level, divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
 const KNEE_FACTOR: f64 = 1.25;
 
@@ -122,7 +119,6 @@ struct Robust {
     a: f64,
     b: f64,
     weights: Vec<f64>,
-    /// The expected y of each point; errors are proportional to it.
     scales: Vec<f64>,
 }
 
@@ -234,8 +230,7 @@ fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     (median(&below), b)
 }
 
-/// Finds a knee if two connected lines fit significantly better than one (F test on relative
-/// squares).
+/// Uses an F test on relative squares.
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {
@@ -304,7 +299,7 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
 }
 
-/// Solves linear equations. The last column is the right-hand side. Unknowns beyond `size` are 0.
+/// The last column is the right-hand side. Unknowns beyond `size` are 0.
 fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
     for i in 0..size {
         let pivot = (i..size).max_by(|&p, &q| m[p][i].abs().total_cmp(&m[q][i].abs()))?;
@@ -330,7 +325,6 @@ fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
 mod tests {
     use super::*;
 
-    /// Returns the sizes of the 1997 study's grid, in bytes.
     fn sizes() -> Vec<f64> {
         (11..=20).map(|p| f64::from(1u32 << p)).collect()
     }

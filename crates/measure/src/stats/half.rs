@@ -59,18 +59,16 @@ pub enum Reached {
     },
 }
 
-/// Points farther from the crossing than this factor are ignored.
 const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;
 
 /// Finds the half-power point of points in any order, relative to a peak: the smallest setting that
-/// reaches half, whatever follows.
+/// reaches half, whatever follows. `None` without points, or if a setting is not positive or a
+/// value not finite.
 ///
-/// Points that exceed the next only by chance are merged. Between settings the curve follows
-/// Hockney's law, setting / rate = a + b x setting, fitted to the two settings around the crossing
-/// and to neighbours that agree. The interval is Fieller's (J. Royal Statistical Society B 16,
-/// 1954). `None` without points, or if a setting is not positive or a value not finite.
+/// Between settings the curve follows Hockney's law, setting / rate = a + b x setting. The interval
+/// is Fieller's (J. Royal Statistical Society B 16, 1954).
 pub fn half_power(
     points: &[Point],
     peak: f64,
@@ -156,7 +154,7 @@ struct Law {
 }
 
 impl Law {
-    /// Fits the points around a crossing and consistent neighbours; `above` is not the first.
+    /// Requires that `above` is not the first point.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -181,7 +179,7 @@ impl Law {
         law
     }
 
-    /// Fits the law. Errors are relative to its times, so slow runs do not count for less.
+    /// Errors are relative to the times, so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -256,7 +254,6 @@ impl Law {
     }
 }
 
-/// Finds the crossing of `level` by Hockney's law between adjacent points.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {

@@ -35,7 +35,6 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Creates an estimate; `None` if its values are not finite.
     fn new(
         centre: f64,
         half: f64,
@@ -73,7 +72,6 @@ impl Estimate {
 /// The minimum number of slices for the interval of a single run.
 pub const MIN_SLICES: usize = 8;
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
-/// The maximum half width as a share, for the upper end of an interval relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
 /// The minimum half width of several runs' interval, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
@@ -96,8 +94,8 @@ pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     }
 }
 
-/// Estimates the mean from one value per run, in order. Two values give 12.7 standard errors on
-/// each side. `None` with fewer than two, or if one is not finite.
+/// Estimates the mean from one value per run, in order. `None` with fewer than two, or if one is
+/// not finite.
 pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     let runs: Vec<[f64; 1]> = values.iter().map(|&v| [v]).collect();
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
@@ -120,7 +118,7 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
 
 /// Estimates the mean of one of many points; `common` is the spread shared by their runs
 /// ([`Spread::in_common`]). Even a single run gets an interval, which includes the difference
-/// between runs. It is asymmetric: the rate is nearer to its lower end.
+/// between runs.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
     let alone = estimate_runs(runs);
     let Some(common) = common else { return alone };
@@ -210,7 +208,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// Returns the standard error from the slices; 0 if a run has too few.
+/// Returns 0 if a run has too few slices.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -222,7 +220,6 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
         .sqrt()
 }
 
-/// Returns the number of independent values, from one to the number of values.
 fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>()
@@ -241,7 +238,6 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
 /// The variance of the mean of a correlated series, times its length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
-    /// The variance, in squared units of the series.
     pub variance: f64,
     pub degrees: usize,
 }
@@ -271,7 +267,7 @@ impl LongRunVariance {
     }
 }
 
-/// Projects a series on the unit cosine of `frequency` (rad per slice).
+/// `frequency` is in rad per slice.
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

@@ -13,21 +13,16 @@ use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
 use std::ops::Range;
 
-/// Rates that differ by less than this factor are left to the interval.
 const MIN_FACTOR: f64 = 1.25;
-/// The minimum factor of a change that only the gap between the rates shows.
 const GAP_FACTOR: f64 = 1.5;
 /// The minimum factor with fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ
 /// by up to 4 on a loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
-/// The minimum factor with few values, if one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
-/// The one-sided significance level of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
-/// The share of pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
 const MIN_STRETCH: usize = 6;
 /// The minimum gap in a stretch, in widths of its sides, times its length: the shorter the stretch,
@@ -36,7 +31,6 @@ const STRETCH_GAP: f64 = 60.0;
 /// The lowest rate, as a share of the median or the mean; a stall has no logarithm.
 const FLOOR: f64 = 0.001;
 const MIN_LINE: usize = 6;
-/// A slide that explains this share of the variance needs no test.
 const EXPLAINED: f64 = 0.93;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +120,7 @@ impl Search<'_> {
         }
     }
 
-    /// Finds a step. A value between both sides was measured while the rate changed.
+    /// A value between both sides was measured while the rate changed.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -179,8 +173,6 @@ impl Search<'_> {
         None
     }
 
-    /// Returns whether the gap is `times` as wide as each side, of `count` values, and as the
-    /// uncertainty.
     fn gap(&self, count: usize, before: &[f64], after: &[f64], times: f64) -> bool {
         let width = width(before).max(width(after)).max(self.uncertain);
         let factor = match before.len().min(after.len()) {
@@ -191,8 +183,7 @@ impl Search<'_> {
         apart(before, after) > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
     }
 
-    /// Fits a line through the rates or their logarithms. Returns the logarithms at both ends and
-    /// the variance left over, if the slide counts.
+    /// Returns the logarithms at both ends and the variance left over, if the slide counts.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
         if n < MIN_LINE {
@@ -268,7 +259,6 @@ pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
 }
 
 struct Noise {
-    /// The standard error of one value, with the correlation of neighbours.
     error: f64,
     degrees: f64,
 }
@@ -287,7 +277,6 @@ impl Noise {
     }
 }
 
-/// Tests whether two sides differ beyond chance, and in order.
 fn tested(before: &[f64], after: &[f64]) -> bool {
     let (m, n) = (before.len(), after.len());
     if m + n < MIN_TESTED || m.min(n) < MIN_SIDE {

@@ -45,8 +45,6 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     })
 }
 
-/// Computes the logarithm of the mixture's Bayes factor, for a squared t statistic from `count`
-/// blocks.
 fn ln_factor(square: f64, count: f64) -> f64 {
     let degrees = count - 1.0;
     let logs = EFFECTS.map(|(effect, weight)| {
@@ -58,8 +56,7 @@ fn ln_factor(square: f64, count: f64) -> f64 {
     greatest + logs.map(|log| (log - greatest).exp()).iter().sum::<f64>().ln()
 }
 
-/// Finds the largest squared t statistic with a Bayes factor up to 1 / [`ERROR`]; `None` if the
-/// factor never gets there.
+/// Returns `None` if the Bayes factor never reaches 1 / [`ERROR`].
 fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
     /// The factor no longer grows beyond this.

@@ -14,18 +14,14 @@ use super::series::{Line, mean, median};
 
 /// The minimum number of slices for a verdict.
 pub const MIN_TO_JUDGE: usize = 20;
-/// The minimum change, as a fraction of the mean; smaller ones are ignored.
 const MIN_CHANGE: f64 = 0.05;
 const LINE_TAIL: f64 = 0.001;
-/// The one-sided significance level of step and ramp, whose position is searched.
 const SEARCHED_TAIL: f64 = 0.0001;
 /// A fast start shorter than this fraction of the series is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
 /// A change must move this many requests; fewer are an effect of slice boundaries.
 const MIN_MOVED: f64 = 2.0;
-/// Below this share of the running rate a slice is stalled.
 const STALLED: f64 = 0.2;
-/// Below this share of the running rate a slice is not running, even if not stalled.
 const RUNNING: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +68,7 @@ pub enum Verdict {
     },
 }
 
-/// Returns the number of slices of the warm-up; 0 if stationary. See [`judge`].
+/// Returns the number of slices of the warm-up; 0 if stationary.
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
@@ -105,7 +101,6 @@ pub fn judge(series: &[f64]) -> Steadiness {
     }
 }
 
-/// Judges a series in which the rate changed by `change` over the first `end` slices.
 fn after_transient(series: &[f64], end: usize, change: f64) -> Steadiness {
     let n = series.len();
     let percent = 100.0 * change / mean(series).abs();
@@ -137,7 +132,6 @@ enum Shape {
     Ramp { end: usize, change: f64 },
 }
 
-/// Prefix sums of values, and of values times their slice number.
 struct Prefix {
     sum: Vec<f64>,
     moment: Vec<f64>,
@@ -180,8 +174,7 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// Returns whether its stretch is unlike all others of its length; otherwise it is one phase of
-    /// a period.
+    /// A stretch that is not unique is one phase of a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
@@ -257,13 +250,12 @@ fn quantum(series: &[f64]) -> f64 {
     if min.is_finite() { min } else { 0.0 }
 }
 
-/// Computes the amount that a fit moves from one part of the series to the other.
 fn moved(fit: &[f64]) -> f64 {
     let all = mean(fit);
     fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
-/// Returns the squares left over; `None` unless what the fit explains is significant.
+/// Returns `None` unless what the fit explains is significant.
 fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     let all = mean(series);
     let explained: f64 = fit.iter().map(|v| (v - all).powi(2)).sum();

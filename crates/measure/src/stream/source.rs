@@ -2,7 +2,7 @@ use super::{NO_SLOT, Slot, Stream};
 use machine::{Completion, Nanos, Next, Request, RequestSource};
 
 impl Stream {
-    /// Returns the next step; a slot is free.
+    /// Requires a free slot.
     #[inline(never)]
     fn next_free(&mut self, now: Nanos) -> Next {
         match self.next_fast(now) {

@@ -21,22 +21,18 @@ impl Random {
     }
 }
 
-/// Variation of slice rates around a long-run rate of 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Noise {
     #[allow(dead_code, reason = "not every test prints it")]
     pub name: &'static str,
     /// The correlation of neighbouring slices.
     pub phi: f64,
-    /// The relative standard deviation of a slice.
     pub spread: f64,
     pub skewed: bool,
-    /// The relative standard deviation between runs.
     pub between: f64,
     pub between_skewed: bool,
     /// Standard deviation of the slope within a run: change from start to end, relative.
     pub drift_within: f64,
-    /// The relative change from the first run to the last.
     pub drift_over: f64,
 }
 
@@ -51,8 +47,6 @@ pub const WHITE: Noise = Noise {
     drift_over: 0.0,
 };
 
-/// Turns a standard normal value into one with standard deviation `spread` and mean 0; lognormal
-/// about 1 if skewed.
 fn shaped(x: f64, spread: f64, skewed: bool) -> f64 {
     if !skewed {
         return spread * x;

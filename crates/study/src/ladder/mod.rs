@@ -42,7 +42,6 @@ impl Rungs<'_> {
         Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Returns the stages that can be measured separately: from the program to the direct rate.
     fn above(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let mut stages =
@@ -73,7 +72,6 @@ impl Rungs<'_> {
         stages
     }
 
-    /// Returns the stages below, without the program's own file system.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let layers = &facts.layers;
@@ -88,7 +86,7 @@ impl Rungs<'_> {
     }
 }
 
-/// Returns the program's file system; one below a device holds the files of loop devices.
+/// A file system below a device holds the files of loop devices.
 fn own_file_system(layers: &[Layer]) -> Option<usize> {
     layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem).then_some(0)
 }

@@ -11,7 +11,6 @@ use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
 
-/// The request with which generator and processors are rated, and its depth.
 const NAMED_REQUEST: u32 = 64 << 10;
 const NAMED_DEPTH: u32 = 8;
 
@@ -166,7 +165,6 @@ impl Rungs<'_> {
         own.half_power.as_ref()?.setting()
     }
 
-    /// Computes a component's rate: the peak over its utilisation.
     pub(super) fn by_busy_time(
         &self,
         op: OpKind,
@@ -193,8 +191,7 @@ impl Rungs<'_> {
         })
     }
 
-    /// Rates the processor at one named request: processors cost per request more than per byte, so
-    /// the peak's request would decide the rate.
+    /// Processors cost per request more than per byte, so the peak's request would decide the rate.
     pub(super) fn processor(&self, op: OpKind) -> Option<StageRate> {
         let shape = self.peak(op).and_then(|peak| Some(&self.found.entries.get(peak.point)?.shape));
         let named = |workload: &Workload| {
@@ -227,7 +224,6 @@ impl Rungs<'_> {
         })
     }
 
-    /// Returns the half-power size from the points that differ from the peak only in size.
     fn half_power_by_busy_time(&self, peak: &Peak, kinds: &[ResourceKind]) -> Option<f64> {
         let own = &self.found.points[peak.point].workload;
         let shape = &self.found.entries.get(peak.point)?.shape;

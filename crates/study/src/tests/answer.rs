@@ -296,7 +296,6 @@ fn no_two_advices_are_nearly_the_same() {
     }
 }
 
-/// Studies a 500 MB/s device: plain requests get these shares of it at 64 and 4 KiB.
 fn plain_shares(large: f64, small: f64) -> (Measured, PeakRates) {
     let measured = Measured::new(setting(), move |cell| {
         let workload = &cell.workload;

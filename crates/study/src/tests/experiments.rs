@@ -19,7 +19,6 @@ fn distinct<T: Ord + std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> BT
     seen
 }
 
-/// Returns the rate of the device behind caches and files.
 fn truth(cell: &Cell) -> Option<f64> {
     let workload = &cell.workload;
     let plain = device(workload);

@@ -42,7 +42,6 @@ fn warned(mut layer: Layer, warning: &str) -> Layer {
     layer
 }
 
-/// A file system over a partition and a device on two links.
 fn on_layers() -> TargetFacts {
     TargetFacts {
         layers: vec![
@@ -84,7 +83,6 @@ fn on_layers() -> TargetFacts {
     }
 }
 
-/// 64 KiB reads at 1000 a second, and buffered writes.
 fn made(facts: TargetFacts, what: Option<Bottleneck>) -> (Ladder, Answer) {
     let buffered = Workload {
         read_percent: 0,

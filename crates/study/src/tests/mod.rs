@@ -23,7 +23,6 @@ use measure::stats::Verdict;
 use results::{LongWrites, Point, WriteLevel};
 use workload::Workload;
 
-/// Describes a test file of 8 GiB, written and read with direct I/O.
 fn facts() -> TargetFacts {
     TargetFacts {
         physical_block_bytes: 4096,
@@ -51,7 +50,6 @@ fn setting() -> StudyContext {
     }
 }
 
-/// Returns a run of one second; its slices vary by one percent.
 pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
     let service_ns = f64::from(workload.outstanding()) * 1e9 / iops;
     let mut latency = Histogram::new();
@@ -108,7 +106,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Creates three runs per cell at the rate from `truth`; `None`: not measured.
+    /// `truth` returns `None` for a cell that is not measured.
     fn new(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
         let mut entries = Vec::new();
         let trial = |experiment: &&'static crate::experiments::Experiment| {
@@ -161,8 +159,7 @@ impl Measured {
     }
 }
 
-/// Returns the requests per second of a device with a fixed time plus a time per byte, up to 2 GB/s
-/// for reads and half of that for writes.
+/// Returns requests per second.
 fn device(workload: &Workload) -> f64 {
     let bytes = f64::from(workload.request_bytes);
     let max = if workload.writes() { 1e9 } else { 2e9 };

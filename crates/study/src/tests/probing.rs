@@ -13,7 +13,6 @@ use workload::OpKind;
 
 const SECOND: Nanos = 1_000_000_000;
 
-/// A simulated machine that claims to be noisy, and may fail.
 struct Other {
     twin: Twin,
     noisy: bool,

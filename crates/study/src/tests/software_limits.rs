@@ -53,7 +53,6 @@ fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
     }
 }
 
-/// Returns random reads at depth 8, among points with these depths and rates.
 fn among(
     base: Entry,
     others: &[(u32, f64)],
@@ -198,7 +197,6 @@ fn the_same_requests_without_the_file_system_refute_it_or_name_it() {
     assert_eq!(shared.what, Bottleneck::FileSystem);
 }
 
-/// Returns a plain write whose thread is busy for this share of its second.
 fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes: f64) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,

@@ -24,12 +24,10 @@ pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>
     TargetFacts { layers: vec![layer], ..facts() }
 }
 
-/// 64 KiB reads by one thread at depth 8.
 pub(super) fn workload() -> Workload {
     Workload { request_bytes: REQUEST, depth: 8, engine: Engine::IoUring, ..Workload::default() }
 }
 
-/// Returns those reads at a thousand a second.
 pub(super) fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
     let mut made = entry(workload(), &[1000.0]);
     change(&mut made.measured.samples[0]);
@@ -438,7 +436,6 @@ fn a_throttle_counts_requests_of_its_own() {
     );
 }
 
-/// Returns a plain read whose thread is 36 % busy; with `ahead`, 128 KiB requests reach the device.
 fn plain_read(ahead: bool) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,

@@ -6,21 +6,16 @@ use machine::{Layer, LayerKind, TargetFacts, TargetKind};
 use results::{Advertised, Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf};
 use workload::OpKind;
 
-/// The minimum share of a throttle's rate, for a depth-1 program that it limits.
 const MIN_SHARE: f64 = 0.3;
 
-/// The minimum share of a throttle's rate, if more requests would gain.
 const NEARLY_ALL: f64 = 0.8;
 
-/// The minimum share of a throttle's rate, if more requests gain nothing.
 const MIN_SHARE_OF_MANY: f64 = 0.75;
 
-/// The maximum share of a throttle's rate: a short run through the page cache may start with burst
-/// credit.
+/// A short run through the page cache may start with burst credit.
 const MAX_SHARE: f64 = 1.5;
 
-/// The bytes of a page: a throttle counts each one of a block device's write-back, before requests
-/// merge.
+/// A throttle counts each page of a block device's write-back, before requests merge.
 const PAGE: f64 = 4096.0;
 
 pub(crate) fn advertised(facts: &TargetFacts, op: OpKind) -> Option<Advertised> {
@@ -62,7 +57,6 @@ impl Evidence<'_> {
         Some((what, Cause::Admitted { layer, reach_iops, request_bytes: each, admits_iops: iops }))
     }
 
-    /// Names a reported throttle if requests reach a good part of its rate.
     pub(super) fn throttled(&self) -> Option<Named> {
         self.throttled_bytes().or_else(|| self.throttled_pages())
     }
@@ -83,7 +77,6 @@ impl Evidence<'_> {
         (min..=MAX_SHARE).contains(&share).then_some((Bottleneck::Throttle, cause))
     }
 
-    /// Names the throttle of plain writes to a block device, which go page by page.
     fn throttled_pages(&self) -> Option<Named> {
         let paged = self.facts.kind == TargetKind::Device && !self.workload.buffering.is_direct();
         let (layer, iops) = self.fewest().filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
@@ -99,7 +92,6 @@ impl Evidence<'_> {
         .then_some((Bottleneck::Throttle, cause))
     }
 
-    /// Excludes the narrowest layer if it has more to give.
     pub(super) fn share_of_narrowest(&self) -> Option<Exclusion> {
         let (layer, rate) = self.narrowest()?;
         let percent = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;

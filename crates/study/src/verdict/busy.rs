@@ -24,7 +24,6 @@ fn named(kind: ResourceKind) -> Bottleneck {
     }
 }
 
-/// Finds the limit that no trial refutes, or the wait that explains the rate.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let plain: [Ask<'b>; 5] = [
         Evidence::device_iops_by_busy,
@@ -63,7 +62,6 @@ impl Evidence<'_> {
         Some((named(kind), cause))
     }
 
-    /// Names the device's requests as the limit: other sizes come at the same rate.
     fn device_iops_by_busy(&self) -> Option<Named> {
         let (what, Cause::Busiest { part, others }) = self.busy_from(RATHER_BUSY_PERCENT)? else {
             return None;
@@ -88,7 +86,6 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Names the latency: nothing is busy.
     fn waits(&self) -> Option<Named> {
         Some((Bottleneck::Latency, Cause::NothingBusy { others: self.parts() }))
     }

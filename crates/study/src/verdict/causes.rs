@@ -8,32 +8,24 @@ use machine::units::MIB;
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
-/// The percentage of its own ceiling from which the generator is the limit.
 const CEILING_PERCENT: f64 = 80.0;
 
-/// A thread this busy waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
-/// The larger part of a request's time, in percent.
 const LARGER_PERCENT: f64 = 50.0;
 
-/// From this share of the peak a plain program gets the device's full rate.
 const NEAR_PEAK: f64 = 0.85;
 
-/// The percentage of time in which an otherwise busy thread waits for a processor.
 const UNSERVED_PERCENT: f64 = 25.0;
 
 /// Requests at the device this many times the program's size are read-ahead.
 const AHEAD: f64 = 2.0;
 
-/// A device this busy is the limit if another thread's requests add nothing.
 const NEARLY_BUSY_PERCENT: f64 = 80.0;
 
-/// The smallest share to report, in percent.
 const IDLE_PERCENT: f64 = 1.0;
 
-/// Finds the first cause that no trial refutes: reported and counted limits come before typical
-/// waits.
+/// Reported and counted limits come before typical waits.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let mut reported: Vec<Ask<'b>> =
         vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
@@ -137,7 +129,6 @@ impl Evidence<'_> {
         Some((Bottleneck::Generator, Cause::Generator { of_ceiling_percent: percent }))
     }
 
-    /// Names the control group's quota, or the processors, with time stolen by a hypervisor.
     fn processors(&self) -> Option<Named> {
         // The thread waits for the final flush of a plain write; a compressing device uses its
         // processor for that.
@@ -195,7 +186,6 @@ impl Evidence<'_> {
             .then_some((Bottleneck::Thread, Cause::Thread { threads, busy_percent }))
     }
 
-    /// Names the latency if more depth gains: nothing is saturated.
     fn latency(&self) -> Option<Named> {
         (self.flat() == Some(false)).then_some((Bottleneck::Latency, Cause::NothingSaturated))
     }
@@ -216,7 +206,7 @@ impl Evidence<'_> {
         waits.then_some(busy)
     }
 
-    /// Names a device that is busy for `min` percent or more; also returns its mean depth.
+    /// Also returns the device's mean depth.
     fn busy_device(&self, min: f64) -> Option<(Named, f64)> {
         let achieved = &self.numbers.achieved;
         let busy_percent = achieved.device_busy_percent.filter(|&percent| percent >= min)?;
@@ -224,7 +214,6 @@ impl Evidence<'_> {
         Some(((self.saturated(), Cause::BusyDevice { busy_percent, mean_depth }), mean_depth))
     }
 
-    /// Names the thread if one more thread gains although more depth does not.
     fn wider(&self) -> Option<Named> {
         let cause = Cause::SerialKernel { thread_busy_percent: self.thread_percent() };
         (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, cause))
@@ -245,7 +234,6 @@ impl Evidence<'_> {
         Some((self.saturated(), Cause::NearPeak { percent_of_peak: share * 100.0 }))
     }
 
-    /// Names a nearly always busy device if another thread's requests add nothing.
     fn device_by_trial(&self) -> Option<Named> {
         self.ratio(Variant::Wider).filter(is_flat)?;
         self.busy_device(NEARLY_BUSY_PERCENT).map(|(busy, _)| busy)
@@ -262,7 +250,6 @@ impl Evidence<'_> {
             .then_some((Bottleneck::Thread, Cause::PlainThread { busy_percent }))
     }
 
-    /// Names the cause of the flush, if that takes most of a plain write's time to stable storage.
     pub(super) fn flush(&self) -> Option<Named> {
         let plain_write = self.case.of == LimitOf::Plain && self.case.op == OpKind::Write;
         let sync = self.numbers.achieved.sync_ns.filter(|_| plain_write)?;
@@ -290,8 +277,6 @@ impl Evidence<'_> {
         }
     }
 
-    /// Names the read-ahead if it is too small to keep the device busy, or makes up the requests
-    /// there.
     fn read_ahead(&self) -> Option<Named> {
         if self.case.op != OpKind::Read || self.workload.pattern != Pattern::Seq {
             return None;
@@ -312,7 +297,6 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Names the processor or the memory copy if it takes more time than the waits at depth 1.
     pub(super) fn own_work(&self) -> Option<Named> {
         let percent = self.thread_percent().min(100.0);
         if self.workload.outstanding() != 1 || percent < LARGER_PERCENT {
@@ -340,7 +324,6 @@ impl Evidence<'_> {
         busy * 1e9 * MIB as f64 / self.numbers.returned_bytes_per_s()
     }
 
-    /// Names the latency if the processor takes the smaller part of a read's time.
     fn one_at_a_time(&self) -> Option<Named> {
         let busy_percent = Some(self.thread_percent()).filter(|&busy| busy >= IDLE_PERCENT);
         (self.case.op == OpKind::Read)

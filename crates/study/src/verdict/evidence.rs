@@ -7,7 +7,6 @@ use measure::stats::Ratio;
 use results::{Bottleneck, Cause, DEEPER_GAIN, Numbers, Point};
 use workload::Workload;
 
-/// From this percentage a component is saturated.
 pub(super) const BUSY_PERCENT: f64 = 90.0;
 
 pub(super) struct Evidence<'a> {
@@ -36,7 +35,7 @@ pub(super) fn is_flat(ratio: &Ratio) -> bool {
     !gains(ratio) && ratio.high <= GAIN
 }
 
-/// Returns whether a disk rotates; a virtual disk's claim to rotate means nothing.
+/// A virtual disk's claim to rotate means nothing.
 pub(crate) fn turns(facts: &TargetFacts) -> bool {
     let virtual_disk = facts.layers.iter().any(|layer| layer.facts.paravirtual);
     let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
@@ -48,13 +47,11 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
-    /// Returns whether a change gains noticeably and with certainty; `None` if not tried.
     pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).as_ref().map(gains)
     }
 
-    /// Returns whether more depth gains nothing: by the trial, by points with more depth, or by
-    /// those with half of it (if doubling to here gained nothing, the next doubling will not).
+    /// If doubling the depth to here gained nothing, the next doubling will not.
     pub(super) fn flat(&self) -> Option<bool> {
         let trial = self.ratio(Variant::Deeper);
         let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {
@@ -86,21 +83,17 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// Returns how busy the threads are on average, in percent, until the last request returned.
     /// Excludes the final flush, in which the kernel's write-back is charged to the process.
     pub(super) fn thread_percent(&self) -> f64 {
         let whole = || self.busy_processors() * 100.0;
         self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
     }
 
-    /// Returns the mean number of processors busy with the process, also in the final flush of a
-    /// plain write.
+    /// Includes the final flush of a plain write.
     pub(super) fn busy_processors(&self) -> f64 {
         self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9
     }
 
-    /// Returns the percentage of time in which a thread is runnable without a processor, on
-    /// average.
     pub(super) fn unserved_percent(&self) -> Option<f64> {
         self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
     }

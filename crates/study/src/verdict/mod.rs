@@ -22,8 +22,8 @@ use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Cause, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Point};
 
-/// Finds the limit of a case. `peak` is the best rate of the operation, `copy` that of one thread
-/// copying memory, in bytes per second.
+/// `peak` is the best rate of the operation, `copy` that of one thread copying memory, in bytes per
+/// second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],
@@ -81,7 +81,6 @@ pub fn limit_of(point: &Point, facts: &TargetFacts, machine: &MachineFacts) -> L
 }
 
 impl Evidence<'_> {
-    /// Returns a trial of the verdict; `None` if it did not run.
     fn trial(&self, what: Bottleneck, (variant, after): (Variant, usize)) -> Option<LimitTrial> {
         let ratio = self.ratio(variant)?;
         let change = variant.change(self.workload, &self.points[after].workload);

@@ -8,16 +8,13 @@ use results::{
 };
 use workload::Pattern;
 
-/// Up to this number of threads one more makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
-/// A cause, and those that held until a trial refuted them.
 pub(super) struct Found {
     pub(super) cause: Named,
     pub(super) refuted: Vec<Exclusion>,
 }
 
-/// Returns whether the requests per second certainly change; `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);
@@ -64,13 +61,11 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Returns whether another thread moves the disk's heads, because it accesses another area.
     fn moves_heads(&self) -> bool {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// Returns the trials of a verdict, the decisive one first, with the outcome if the verdict is
-    /// true.
+    /// Returns the decisive trial first, each with the outcome if the verdict is true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
@@ -104,8 +99,7 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Returns the gain that a component's utilisation allows. Disk heads gain more: with more
-    /// requests they pick the nearest.
+    /// Disk heads gain more: with more requests they pick the nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
@@ -135,8 +129,7 @@ impl<'b> Evidence<'b> {
             .and_then(against)
     }
 
-    /// Finds the first cause that no trial refutes. `reported` causes come first: a report or count
-    /// is more certain than a trial.
+    /// `reported` causes come first: a report or count is more certain than a trial.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
         let asked =
@@ -162,7 +155,7 @@ impl<'b> Evidence<'b> {
         tests.filter(made).find(|variant| self.ratio(*variant).is_some())
     }
 
-    /// Returns the experiment that would refute a verdict; `None` if it ran and was decisive.
+    /// Returns `None` if the experiment ran and was decisive.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {

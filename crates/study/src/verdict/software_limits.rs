@@ -8,32 +8,24 @@ use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, Cause, LimitOf, PlainWrite, Point, WriteBackWait};
 use workload::{OpKind, Workload};
 
-/// Requests wait in a stage if it takes this share of their time, in percent.
 const WAIT_PERCENT: f64 = 50.0;
 
 /// The mean depth per device with one request at a time, with room for foreign ones.
 const ONE: f64 = 1.3;
 
-/// Requests in the program per one at the device, if they are held back on the way.
 const HELD: f64 = 4.0;
 
 /// The percentage of the kernel's limit around which dirty pages oscillate.
 const DIRTY_PERCENT: f64 = 95.0;
 
-/// Extra bytes at the device per byte written, with data journaling.
 const JOURNAL_SHARE: f64 = 0.5;
 
-/// The device is as fast with half of the requests if they reach this share of the rate.
 const FLAT_SHARE: f64 = 0.75;
 
-/// Nothing is saturated if twice the requests give this many times the rate.
 const STEEP: f64 = 1.6;
 
-/// The mean depth at the device over the length of its queue, if that is full.
 const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 
-/// The page cache absorbs a write that returns this many times as fast as it reaches stable
-/// storage.
 const SHORT: f64 = 1.5;
 
 struct PlainWriteWaits {
@@ -43,22 +35,19 @@ struct PlainWriteWaits {
 }
 
 impl PlainWriteWaits {
-    /// Returns whether the kernel holds the writer, and not the flush.
     fn held(&self) -> bool {
         self.wait.dirty_percent >= DIRTY_PERCENT && self.flush_percent < WAIT_PERCENT
     }
 }
 
 impl Evidence<'_> {
-    /// Returns a stage's share of a request's time, from trace points.
     fn stage_percent(&self, stage: Stage) -> Option<f64> {
         let times = self.numbers.achieved.request_times.as_ref()?;
         let traced = times.source == TimesSource::TracePoints;
         times.stages.iter().find(|one| traced && one.stage == stage).map(|one| one.percent)
     }
 
-    /// Returns the file system between program and device; `None` on a block device and on a
-    /// simulated machine.
+    /// Returns `None` on a block device and on a simulated machine.
     fn file_system(&self) -> Option<&Layer> {
         let file = !matches!(self.facts.kind, TargetKind::Device | TargetKind::Simulated);
         self.facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem).filter(|_| file)
@@ -91,7 +80,6 @@ impl Evidence<'_> {
         Some((Bottleneck::Flush, Cause::SyncMount { layer: layer.name.clone() }))
     }
 
-    /// Names the file system if requests are faster without it, or on two files.
     pub(super) fn file_system_by_trial(&self) -> Option<Named> {
         let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
         let layer = self.file_system().filter(|_| ratio.mean >= GAIN && ratio.low > 1.0)?;
@@ -105,7 +93,6 @@ impl Evidence<'_> {
         Some((Bottleneck::FileSystem, cause))
     }
 
-    /// Names the layer that holds requests if almost none are in the block layer or at a device.
     pub(super) fn held_above(&self) -> Option<Named> {
         let achieved = &self.numbers.achieved;
         if self.thread_percent() >= WAIT_PERCENT || self.processors_percent() >= BUSY_PERCENT {
@@ -149,7 +136,6 @@ impl Evidence<'_> {
         submit.map(|_| named(Bottleneck::Throttle, None))
     }
 
-    /// Names the device's queue if more requests wait for a slot, and half as many got less.
     pub(super) fn full_queue(&self) -> Option<Named> {
         let held = |layer: &Layer| layer.facts.queue_limit;
         let queue =
@@ -168,7 +154,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Returns whether half of this depth or less is about as fast; `None` without such a point.
+    /// Returns `None` without a point at half of this depth or less.
     fn less_sufficed(&self, outstanding: u32) -> Option<bool> {
         let best = self.best_of(|one| one.outstanding() <= outstanding / 2)?;
         Some(best >= self.rate * FLAT_SHARE)
@@ -180,7 +166,6 @@ impl Evidence<'_> {
         self.best_of(|one| one.outstanding() < own && one.outstanding() * 2 >= own)
     }
 
-    /// Returns the best rate of the points that differ only in depth and pass the test.
     fn best_of(&self, test: impl Fn(&Workload) -> bool) -> Option<f64> {
         let own = self.workload;
         let alike = self.points.iter().filter(|point| {
@@ -197,8 +182,6 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// Names the limit by the stage in which requests spend their time, and by the rate at half the
-    /// depth.
     pub(super) fn by_stage(&self) -> Option<Named> {
         let waits = |stage| self.stage_percent(stage).filter(|&percent| percent >= WAIT_PERCENT);
         if let Some(percent) = waits(Stage::Queue) {
@@ -213,7 +196,6 @@ impl Evidence<'_> {
         Some((Bottleneck::Latency, Cause::HalfAsMany { percent: half / self.rate * 100.0 }))
     }
 
-    /// Names the server if no device below counts its requests, and the program waits for it.
     pub(super) fn served(&self) -> Option<Named> {
         let what = self.saturated();
         let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem)
@@ -225,8 +207,7 @@ impl Evidence<'_> {
             .then_some((what, Cause::Served { threads_busy_percent, processors_busy_percent }))
     }
 
-    /// Names the limit if dirty pages reached the kernel's: the writer continues at the speed of
-    /// write-back.
+    /// At the kernel's limit the writer continues at the speed of write-back.
     pub(super) fn dirty_pages(&self) -> Option<Named> {
         let waits = self.plain_write_waits()?;
         if !waits.held() || waits.wait.idle_percent < WAIT_PERCENT {
@@ -238,7 +219,7 @@ impl Evidence<'_> {
         Some((what, Cause::DirtyPages { throttle, wait: waits.wait }))
     }
 
-    /// Describes the wait of a plain write, now or if longer. `None` if unknown or already said.
+    /// Returns `None` if the wait is unknown or already said.
     pub(super) fn plain_write(&self, cause: &Cause) -> Option<PlainWrite> {
         let waits = self.plain_write_waits()?;
         let wait = waits.wait;
@@ -252,7 +233,7 @@ impl Evidence<'_> {
         (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 
-    /// Returns the waits; `None` unless it is a plain write whose waits the system reports.
+    /// Returns `None` unless it is a plain write whose waits the system reports.
     fn plain_write_waits(&self) -> Option<PlainWriteWaits> {
         if self.case.of != LimitOf::Plain || self.case.op != OpKind::Write {
             return None;

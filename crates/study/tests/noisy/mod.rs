@@ -11,8 +11,8 @@ use twin::settings::Setup;
 use twin::{Twin, preset};
 use workload::rng;
 
-/// Creates a disk with a fixed time plus a time per byte, without memory; its four workers share
-/// `total` bytes per second. At 80 MB/s, reads at depth 1 reach half of the peak at about 240 KiB.
+/// `total` is in bytes per second. At 80 MB/s, reads at depth 1 reach half of the peak at about 240
+/// KiB.
 pub fn disk(total: f64) -> Twin {
     let mut machine = preset::load("virtio").expect("a preset");
     machine.file_system.command_bytes = 64 << 20;
@@ -24,17 +24,13 @@ pub fn disk(total: f64) -> Twin {
     Twin::new(Setup::of(machine))
 }
 
-/// A part of a run with a constant rate.
 const STRETCH_NS: f64 = 10e6;
 
-/// A simulated machine with random speed, per run and per stretch. The mean rate is that of the
-/// machine without noise.
+/// The mean rate is that of the machine without noise.
 pub struct Noisy {
     twin: Twin,
     seed: u64,
     runs: AtomicU64,
-    /// The relative standard deviation of the rate between runs, and between stretches within a
-    /// run.
     between: f64,
     within: f64,
     /// The machine reports a throttle, so a study assumes admission in bursts.
@@ -57,14 +53,12 @@ impl Noisy {
     }
 }
 
-/// The clock of one run, scaled by the run's speed.
 #[derive(Clone, Copy)]
 struct Warp {
     seed: u64,
     run: u64,
     between: f64,
     within: f64,
-    /// Share of the machine that is left.
     left: f64,
     /// The machine's time at the start; `None` before.
     began: Option<Nanos>,
@@ -96,7 +90,6 @@ impl Warp {
     }
 }
 
-/// A source on the warped clock.
 struct Warped<'a, S> {
     source: &'a mut S,
     warp: Warp,

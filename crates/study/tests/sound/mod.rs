@@ -3,7 +3,6 @@
 use results::Results;
 use results::rules::check;
 
-/// Returns the document; panics if it breaks a rule.
 pub fn sound(results: Results) -> Results {
     let broken: Vec<String> = check(&results).iter().map(ToString::to_string).collect();
     assert!(broken.is_empty(), "{}: {}", results.target.name, broken.join("\n"));

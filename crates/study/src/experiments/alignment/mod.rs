@@ -62,7 +62,6 @@ fn by_size(op: OpKind, shift: u32) -> Curve {
     Curve::variant(&BY_SIZE, op, from)
 }
 
-/// Returns the chunk of the target, or of an array below.
 fn chunk(facts: &TargetFacts) -> Option<u32> {
     let below = || facts.layers.iter().find_map(|layer| layer.facts.array.as_ref()?.chunk_bytes);
     let own = facts.chunk_bytes.filter(|_| facts.shared_by_members().is_none());
@@ -81,7 +80,6 @@ fn shifts(facts: &TargetFacts) -> Vec<u32> {
     shifts
 }
 
-/// Returns the shifts of the published figure; the rates show which one is on the chunk.
 fn published(facts: &TargetFacts) -> Vec<u32> {
     chunk(facts).map_or(Vec::new(), |chunk| vec![0, PUBLISHED, chunk - PUBLISHED])
 }
@@ -124,7 +122,6 @@ fn chosen(reading: &Reading) -> Reading {
     Reading { interval_95: reading.interval_95.map(|ends| ends.map(wider)), ..*reading }
 }
 
-/// Returns the reading at the target's start, unless another offset is certainly faster.
 fn aligned(readings: &[Reading]) -> Option<Reading> {
     let start = readings.iter().copied().find(|reading| reading.x == 0.0)?;
     let best = best(readings)?;
@@ -132,7 +129,6 @@ fn aligned(readings: &[Reading]) -> Option<Reading> {
     Some(if gain.is_some() { best } else { start })
 }
 
-/// Computes the distance of two offsets; on a stripe, from the nearest chunk boundary.
 fn distance(from: f64, to: f64, chunk: Option<u32>) -> f64 {
     let Some(chunk) = chunk.map(f64::from) else { return (to - from).abs() };
     let after = (to - from).rem_euclid(chunk);

@@ -173,7 +173,6 @@ fn through(found: &Found<'_>) -> Option<String> {
     })
 }
 
-/// Describes a file that is deleted before it is written back.
 fn temporary(found: &Found<'_>) -> Option<String> {
     let (write, read) = (found.at(&REWRITTEN, USUAL)?, found.at(&WARM, USUAL)?);
     Some(format!(

@@ -58,7 +58,6 @@ fn by_files(op: OpKind, files: ClientFiles) -> Curve {
     Curve::variant(&FILES, op, name).ordered(order)
 }
 
-/// Returns the powers of two, and all.
 fn numbers(all: u32) -> Vec<(u32, Rank)> {
     let powers = std::iter::successors(Some(1u32), |one| one.checked_mul(2));
     let mut numbers: Vec<(u32, Rank)> =

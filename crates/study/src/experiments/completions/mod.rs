@@ -28,7 +28,6 @@ static BY_COMPLETIONS: CurveSet = CurveSet::new(
     )],
 );
 
-/// A program that takes each completion as it arrives.
 static POLLING: CurveSet = CurveSet::new(
     Axis::Completions,
     5,

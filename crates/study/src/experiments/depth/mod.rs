@@ -167,7 +167,6 @@ fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     })
 }
 
-/// Describes the cost per request, cheapest first.
 fn cost_by_mechanism(
     found: &Found<'_>,
     depth: u32,

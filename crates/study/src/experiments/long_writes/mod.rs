@@ -13,7 +13,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Returns a grid that runs once, after all others, because it changes the state of the target.
+/// The grid runs once, after all others, because it changes the state of the target.
 fn grid(setting: &StudyContext) -> Grid {
     applies(setting).map_or_else(Grid::skipped, |()| Grid::default())
 }

@@ -80,8 +80,7 @@ fn by_depth(op: OpKind) -> Curve {
     Curve::of(&BY_DEPTH, op)
 }
 
-/// Returns the depths, with `count + 1`: with exactly as many requests as members, one is often
-/// idle.
+/// With exactly as many requests as members, one is often idle.
 fn depths(count: u32) -> BTreeSet<u32> {
     [1, 2, 4, 8, 16, 32, count + 1].into()
 }
@@ -176,9 +175,8 @@ fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     ))
 }
 
-/// Describes the number of members after which more add nothing: `three members fill what they
-/// share (15.8 MiB/s); the fourth adds nothing`. `None` if each adds something, or if the runs are
-/// too uneven.
+/// Returns, for example, `three members fill what they share (15.8 MiB/s); the fourth adds
+/// nothing`. `None` if each adds something, or if the runs are too uneven.
 fn knee(by_number: &[Reading]) -> Option<String> {
     let best = best(by_number)?;
     let filled = |one: &Reading| {
@@ -220,8 +218,8 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Returns the sentence for the rates in MiB/s of one member, two, and so on. `half_width` is
-    /// `None` if runs repeat exactly.
+    /// `rates` are in MiB/s, of one member, two, and so on. `half_width` is `None` if runs repeat
+    /// exactly.
     fn said(rates: &[f64], half_width: Option<f64>) -> Option<String> {
         let reading = |(point, &rate): (usize, &f64)| {
             let y = rate * (1u64 << 20) as f64;
