@@ -51,7 +51,6 @@ pub fn show_in(units: Units) -> ShownUnits {
     ShownUnits { before: SHOWN.replace(units), _thread: PhantomData }
 }
 
-/// Returns this thread's units.
 pub fn shown_in() -> Units {
     SHOWN.get()
 }
@@ -283,7 +282,6 @@ pub enum ShownChange {
 }
 
 impl ShownChange {
-    /// Chooses how to show a change in percent.
     pub fn of(percent: f64) -> ShownChange {
         if percent >= AS_FACTOR_PERCENT {
             return ShownChange::Factor(1.0 + percent / 100.0);

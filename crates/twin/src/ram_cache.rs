@@ -30,14 +30,12 @@ pub struct RamCache {
     copy_ps: u64,
     limit: u64,
     scheduled: bool,
-    /// Bytes that the current burst has yet to send.
     burst: u64,
     cleaning: u32,
     pub flushing: bool,
     waiting: Vec<u32>,
     /// Bytes written to the volume since the run began.
     pub written: u64,
-    /// Bytes requested, hits and misses.
     pub asked: u64,
     /// Bytes of read hits and absorbed writes.
     pub found: u64,
@@ -71,7 +69,6 @@ impl RamCache {
         }
     }
 
-    /// Marks all writes as written to the volume.
     pub fn settle(&mut self) {
         self.blocks.settle();
         self.dirty.clear();
@@ -124,7 +121,7 @@ impl RamCache {
         if self.flushing || self.burst > 0 || !self.waiting.is_empty() { CLEANERS } else { 0 }
     }
 
-    /// Takes the next adjacent dirty pages, first byte and length, and marks them clean.
+    /// Returns the first byte and length.
     fn next_run(&mut self) -> Option<(u64, u64)> {
         let first = self.dirty.range(self.hand..).next().or_else(|| self.dirty.first()).copied()?;
         let (mut start, mut bytes, mut block) = (None, 0, first);

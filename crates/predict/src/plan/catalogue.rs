@@ -9,7 +9,6 @@ use twin::{Setup, preset};
 
 const BUILT_IN: &str = include_str!("../../catalogue/volumes.toml");
 
-/// A rate that depends on the volume's size, within bounds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Rate {
@@ -102,7 +101,6 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// The most IOPS that can be chosen at this size.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -150,7 +148,6 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Returns the names, each with its volume.
     pub fn volumes(&self) -> impl Iterator<Item = (&str, &CatalogueVolume)> {
         self.0.iter().map(|(name, volume)| (name.as_str(), volume))
     }

@@ -58,7 +58,6 @@ impl Host<'_> {
         }
     }
 
-    /// Gives the device the bus until its connection ends.
     pub fn connect(&mut self, bus: u32, connect: Connect, device: &mut dyn Device) {
         let (until, wake) = device.granted(connect, self);
         self.buses[bus as usize].holder = Some((self.number, wake));
@@ -159,7 +158,6 @@ pub struct Drives<'a> {
 }
 
 impl Drives<'_> {
-    /// Returns a layer of `count` parts with their combined advertised `rate`.
     pub fn layer(&self, kind: LayerKind, count: u32, name: &str, rate: Option<f64>) -> Layer {
         let name = if count == 1 { name.to_owned() } else { format!("{count} x {name}") };
         Layer {
@@ -169,7 +167,6 @@ impl Drives<'_> {
         }
     }
 
-    /// Returns the layer of the drives, each with the advertised `rate`.
     pub fn disks(&self, rate: Option<f64>) -> Layer {
         self.layer(
             LayerKind::Disk,
@@ -189,7 +186,6 @@ pub struct Tunable<'a> {
 }
 
 impl<'a> Tunable<'a> {
-    /// Creates a number that nothing else depends on.
     pub fn new(name: &'static str, value: &'a mut f64) -> Self {
         Tunable { name, value, along: Vec::new() }
     }

@@ -5,7 +5,6 @@ use machine::Nanos;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The only device on its bus.
 pub(crate) struct Controller {
     pub bus: Bus,
     pub(super) free_at: Nanos,
@@ -36,7 +35,6 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 impl Rows {
-    /// Locks rows; fails if one is locked or an earlier transfer waits for it.
     pub(super) fn take(&mut self, rows: &Range<u64>) -> bool {
         let free = !self
             .held
@@ -82,7 +80,6 @@ pub(crate) struct Writer {
     pub(super) quota: u64,
     pub(super) scan_scheduled: bool,
     pub(super) active: bool,
-    /// The newest write's writer gave a sequential hint.
     pub(super) hinted: bool,
     pub(super) readers: Vec<Reader>,
 }

@@ -36,7 +36,6 @@ impl World {
         }
     }
 
-    /// Starts a transfer, or continues it after parity or the bus.
     pub(super) fn launch(&mut self, number: u32) {
         if self.ram_cache.is_some() && self.through_ram_cache(number) {
             return;
@@ -75,7 +74,6 @@ impl World {
         }
     }
 
-    /// Computes the parity once; returns when, if the host computes it.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
         if std::mem::replace(&mut self.transfers[number].combined, true)
             || !self.host_parity(self.transfers[number].offset)

@@ -141,7 +141,6 @@ impl World {
         Barrier { files, sent: None }
     }
 
-    /// Everything before the barrier has been written.
     pub fn passed(&self, barrier: &mut Barrier) -> bool {
         let written = |&(number, bytes): &(u32, u64)| {
             let file = &self.files[number];

@@ -1,5 +1,3 @@
-//! Slots of existing files.
-
 use super::Mt19937;
 use machine::files::FileId;
 use std::cmp::Reverse;

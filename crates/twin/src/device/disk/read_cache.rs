@@ -10,7 +10,6 @@ struct Segment {
     start: u64,
     /// The end of the segment; while it is filled, the start of its current pass.
     end: u64,
-    /// The block after the last one sent to the host.
     taken: u64,
     used: u64,
 }
@@ -21,7 +20,6 @@ struct Prefetch {
     from: u64,
     began: Nanos,
     limit: u64,
-    /// Commands wait for the blocks before this one.
     wanted: u64,
     ending: bool,
     /// Hits go out as they come in. Otherwise the drive searches its cache for each.
@@ -50,7 +48,6 @@ impl Prefetch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// The blocks are cached or on the way from the platter; sending may start at `ready`.
     Hit {
         ready: Nanos,
         /// The blocks were sent before.
@@ -166,7 +163,6 @@ impl ReadCache {
         Lookup::Hit { ready, again, searched: again || !prefetch.streams }
     }
 
-    /// Ends the stream of a stopped prefetch: its data become ordinary cache contents.
     pub(super) fn end_stream(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.stopped(geometry, now)) {
             prefetch.streams = false;
@@ -221,7 +217,6 @@ impl ReadCache {
             .max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
-    /// Starts a segment; its first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
         let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };
@@ -246,7 +241,6 @@ impl ReadCache {
         });
     }
 
-    /// Stops the prefetch; the blocks read so far stay.
     pub(super) fn stop_prefetch(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.take() {
             let reached = if now <= prefetch.began {
