@@ -1,5 +1,5 @@
 //! Operations on whole files: a [`FileSystem`] opens a [`FileArea`], in which threads do
-//! [`FileWork`]. Numbered names need no allocation.
+//! [`FileWork`].
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -248,7 +248,6 @@ pub trait FileArea: Sync {
 pub trait FileWork {
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
-    /// Reads a whole file.
     fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError>;
 
     fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;

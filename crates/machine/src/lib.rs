@@ -178,7 +178,6 @@ pub trait Machine {
         Ok(targets)
     }
 
-    /// Opens one target like [`Machine::open_all`].
     fn open_checked(
         &self,
         spec: &TargetSpec,

@@ -65,7 +65,6 @@ pub static FILLING: Filling = Filling {
 };
 
 impl Filling {
-    /// Begins a fill of at most `goal` bytes.
     pub fn begin(&self, goal: u64) {
         self.done.store(0, Relaxed);
         self.goal.store(goal, Relaxed);

@@ -1,5 +1,4 @@
-//! Files under the user's names, for a parallel program's tasks. Each call is one operation; the
-//! caller times it.
+//! Files under the user's names, for a parallel program's tasks.
 
 use crate::{Nanos, Result};
 use serde::{Deserialize, Serialize};

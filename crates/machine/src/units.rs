@@ -1,5 +1,4 @@
-//! Sizes and times: `4k`, `64KiB`, `1M` are binary, `1MB` decimal. [`show_in`] sets the units of
-//! rates and capacities.
+//! Sizes and times: `4k`, `64KiB`, `1M` are binary, `1MB` decimal.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

@@ -23,7 +23,6 @@ pub struct BusKind {
     pub command_us: f64,
     /// The drive's messages around a disconnect.
     pub disconnect_us: f64,
-    /// The drive's identify message after reselection.
     pub identify_us: f64,
     pub data_end_us: f64,
     pub status_us: f64,

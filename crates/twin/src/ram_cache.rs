@@ -37,7 +37,6 @@ pub struct RamCache {
     /// Bytes written to the volume since the run began.
     pub written: u64,
     pub asked: u64,
-    /// Bytes of read hits and absorbed writes.
     pub found: u64,
 }
 

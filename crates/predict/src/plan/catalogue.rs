@@ -87,11 +87,9 @@ pub struct CatalogueVolume {
     write_us: f64,
 }
 
-/// The known volumes by name.
 #[derive(Debug, Clone)]
 pub struct Catalogue(BTreeMap<String, CatalogueVolume>);
 
-/// A volume with its size and its rates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChosenVolume {
     /// `gp3,size=500g,iops=6000`.

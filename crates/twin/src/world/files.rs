@@ -30,7 +30,6 @@ pub(crate) struct File {
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
-    /// Bytes written back since the run began.
     pub written: u64,
     pub outstanding: u32,
     pub flushing: bool,

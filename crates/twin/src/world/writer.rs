@@ -39,8 +39,6 @@ impl World {
         }
     }
 
-    /// Returns whether to write: a throttled writer starts the lazy writer, or keeps it working
-    /// from its first pass on; above the background limit write-back does not wait.
     fn may_write(&self) -> bool {
         let w = &self.writer;
         let much = self.cache.dirty_bytes > self.fs.background_bytes;

@@ -80,7 +80,6 @@ pub struct Fault {
     /// Bytes of adjacent units of one block with the same fault.
     pub bytes: u64,
     pub expected: Expected,
-    /// The data in the first unit.
     pub found: Found,
 }
 

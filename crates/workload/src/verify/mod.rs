@@ -1,5 +1,4 @@
-//! Self-describing blocks: each sector carries run, offset, generation and checksum. The
-//! [`Verifier`] knows each block's generation; with a [`Log`] it resumes after a kill.
+//! Self-describing blocks: each sector carries run, offset, generation and checksum.
 //!
 //! Verification costs processor time and a lock per request: do not measure with it.
 

@@ -121,8 +121,7 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// Returns the end of the blocks that the prefetch has or will surely read: those that commands
-    /// wait for, plus the rest of that track if the drive reads whole tracks.
+    /// Returns the end of the blocks that the prefetch has or will surely read.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -131,8 +130,6 @@ impl ReadCache {
         if self.whole_tracks { geometry.track_end(last).min(prefetch.limit) } else { last + 1 }
     }
 
-    /// Returns whether the drive may send the data: again only if it keeps them, and only within a
-    /// track.
     fn may_send(&self, geometry: &Geometry, again: bool, lba: u64, end: u64) -> bool {
         !again || (self.keeps && end - lba <= geometry.track_sectors(lba))
     }
@@ -175,7 +172,6 @@ impl ReadCache {
         }
     }
 
-    /// Frees the space before `end`.
     pub(super) fn taken(
         &mut self,
         geometry: &Geometry,
