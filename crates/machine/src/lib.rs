@@ -70,6 +70,7 @@ pub struct TargetSpec {
     /// Bytes of the test file, or of the region in an existing file or device, over all members.
     /// `None`: the machine chooses.
     pub size: Option<u64>,
+    /// Time for the fill, if the machine chooses the size.
     pub fill_ns: Option<Nanos>,
     /// Files and devices that may be overwritten.
     pub destroy: Vec<PathBuf>,

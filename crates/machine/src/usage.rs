@@ -34,6 +34,7 @@ pub struct NetworkLink {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
+    /// The speed in each direction.
     pub speed_bytes_per_s: u64,
 }
 
@@ -116,6 +117,7 @@ pub struct PhaseUse {
 pub struct Pause {
     pub ns: Nanos,
     pub times: u64,
+    /// The share of the run in percent.
     pub percent: f64,
     pub cause: PauseCause,
 }

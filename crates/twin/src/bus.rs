@@ -187,6 +187,7 @@ impl Bus {
         t + phases.add(Phase::MessageIn, times.complete)
     }
 
+    /// Busy time without stalls on the path to memory.
     pub fn worked(&self) -> Nanos {
         self.phases.busy().saturating_sub(self.stalled)
     }

@@ -30,13 +30,16 @@ pub struct RamCache {
     copy_ps: u64,
     limit: u64,
     scheduled: bool,
+    /// Bytes that the current burst has yet to send.
     burst: u64,
     cleaning: u32,
     pub flushing: bool,
     waiting: Vec<u32>,
     /// Bytes written to the volume since the run began.
     pub written: u64,
+    /// Bytes requested, hits and misses.
     pub asked: u64,
+    /// Bytes of read hits and absorbed writes.
     pub found: u64,
 }
 
@@ -120,7 +123,7 @@ impl RamCache {
         if self.flushing || self.burst > 0 || !self.waiting.is_empty() { CLEANERS } else { 0 }
     }
 
-    /// Returns the first byte and length.
+    /// Takes the next adjacent dirty pages, first byte and length, and marks them clean.
     fn next_run(&mut self) -> Option<(u64, u64)> {
         let first = self.dirty.range(self.hand..).next().or_else(|| self.dirty.first()).copied()?;
         let (mut start, mut bytes, mut block) = (None, 0, first);

@@ -22,7 +22,10 @@ const PURPOSE_DATA: u64 = 4;
 /// Puts data into write buffers.
 ///
 /// Every block (4 KiB, or 512 B) gets a stamp that is unique in the run, so deduplication finds
-/// nothing.
+/// nothing. The body stays in the buffer if no read overwrites it, and requests are as long as a
+/// compressor's record, bypass the cache, or are issued one at a time (see
+/// [`machine::RequestSource::fill_buffers`]). Otherwise each block gets a fresh body from a pool
+/// longer than any record, so that small writes in one record do not compress against each other.
 ///
 /// ```
 /// use workload::{Filler, Workload};

@@ -166,6 +166,7 @@ impl Workload {
         }
     }
 
+    /// Returns whether requests start elsewhere than at multiples of their size.
     pub(crate) fn varies(&self) -> bool {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }

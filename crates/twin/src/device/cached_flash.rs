@@ -62,6 +62,7 @@ pub struct Heat {
     /// The final rise at the rate of the write cache; proportional to the rate.
     pub rise_c: f64,
     pub time_constant_s: f64,
+    /// The drive slows down above this temperature.
     pub limit_c: f64,
     pub throttled_bytes_per_s: f64,
 }

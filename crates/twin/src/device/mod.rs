@@ -158,6 +158,7 @@ pub struct Drives<'a> {
 }
 
 impl Drives<'_> {
+    /// Returns a layer of `count` parts with their combined advertised `rate`.
     pub fn layer(&self, kind: LayerKind, count: u32, name: &str, rate: Option<f64>) -> Layer {
         let name = if count == 1 { name.to_owned() } else { format!("{count} x {name}") };
         Layer {
@@ -167,6 +168,7 @@ impl Drives<'_> {
         }
     }
 
+    /// Returns the layer of the drives, each with the advertised `rate`.
     pub fn disks(&self, rate: Option<f64>) -> Layer {
         self.layer(
             LayerKind::Disk,

@@ -31,6 +31,7 @@ pub(crate) struct File {
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
     pub written: u64,
+    /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
     pub flushing: bool,
 }
@@ -268,6 +269,7 @@ impl Files {
         Ok(number as u32)
     }
 
+    /// Returns the addresses if this was the last reference.
     pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;

@@ -40,6 +40,7 @@ pub(crate) struct Request {
     /// Buffered: the next byte to copy.
     pub at: u64,
     pub extends: bool,
+    /// Journal blocks of a durable write, if its source knows.
     pub journal_blocks: Option<u32>,
 }
 

@@ -5,6 +5,7 @@ use machine::Nanos;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+/// The only device on its bus.
 pub(crate) struct Controller {
     pub bus: Bus,
     pub(super) free_at: Nanos,
@@ -35,6 +36,7 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 impl Rows {
+    /// Locks rows; fails if one is locked or an earlier transfer waits for it.
     pub(super) fn take(&mut self, rows: &Range<u64>) -> bool {
         let free = !self
             .held

@@ -1,3 +1,5 @@
+//! Slots of existing files.
+
 use super::Mt19937;
 use machine::files::FileId;
 use std::cmp::Reverse;

@@ -24,6 +24,7 @@ pub struct DiskDrive {
     /// A factor on each zone's cylinders. The total is fixed, so the innermost zones shrink.
     #[serde(default)]
     pub zone_stretch: Option<f64>,
+    /// Replaces a table of zones.
     #[serde(default)]
     pub zone_law: Option<ZoneLaw>,
     pub track_skew_ms: f64,

@@ -195,6 +195,7 @@ impl Disk {
         Some(self.pending.remove(best))
     }
 
+    /// Moves the head to a write; returns when its last block is on the platter.
     fn begin_write(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         self.cache.forget(work.lba, work.end);

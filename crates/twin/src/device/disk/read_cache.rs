@@ -10,6 +10,7 @@ struct Segment {
     start: u64,
     /// The end of the segment; while it is filled, the start of its current pass.
     end: u64,
+    /// The block after the last one sent to the host.
     taken: u64,
     used: u64,
 }
@@ -20,6 +21,7 @@ struct Prefetch {
     from: u64,
     began: Nanos,
     limit: u64,
+    /// Commands wait for the blocks before this one.
     wanted: u64,
     ending: bool,
     /// Hits go out as they come in. Otherwise the drive searches its cache for each.
@@ -213,6 +215,7 @@ impl ReadCache {
             .max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
+    /// Starts a segment; its first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
         let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };

@@ -129,6 +129,7 @@ impl Disk {
         }
     }
 
+    /// Returns the end of the connection and the event that follows.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else {
