@@ -209,7 +209,6 @@ pub struct Access {
     pub hint: Hint,
     pub memory: Memory,
     pub allocation: Allocation,
-    /// The state of the page cache at the start of a run.
     pub cache: CacheState,
     pub reap: Reap,
     /// The kernel polls for direct requests with blocking calls or io_uring, if the device allows

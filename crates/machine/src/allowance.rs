@@ -103,7 +103,6 @@ impl<'a, S: RequestSource> AllowedSource<'a, S> {
         !self.source.writes() || self.allowance.take(u64::from(self.source.max_request()))
     }
 
-    /// Gives back the reserved bytes that the request does not write.
     fn settle(&self, request: Option<&Request>) {
         if self.source.writes() {
             let written = request.filter(|one| one.op == Op::Write).map_or(0, |one| one.len);

@@ -45,10 +45,8 @@ pub const MAX_DEPTH: u32 = 65_536;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Concurrency {
-    /// Calls block until the request is done.
     One,
     Workers,
-    /// Submission does not wait.
     Queue,
 }
 
@@ -210,7 +208,6 @@ impl Engine {
         self.row().concurrency == Concurrency::Queue
     }
 
-    /// Returns a stream's maximum depth.
     pub fn max_depth(self) -> u32 {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
@@ -220,7 +217,6 @@ impl Engine {
         if self.has_workers() { depth } else { 1 }
     }
 
-    /// Returns whether each outstanding request needs a thread.
     pub fn has_workers(self) -> bool {
         self.row().concurrency == Concurrency::Workers
     }
@@ -239,7 +235,6 @@ impl Engine {
         matches!(self, Engine::Events | Engine::Routines | Engine::Port)
     }
 
-    /// Returns whether each request can have a priority.
     pub fn takes_priorities(self) -> bool {
         self.row().priorities
     }

@@ -14,7 +14,6 @@ pub enum Error {
     #[error("{what}: {why}; {hint}")]
     Full {
         what: String,
-        /// Wanted and available space.
         why: String,
         hint: String,
     },
@@ -38,7 +37,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Creates an [`Error::Refused`].
     pub fn refused(
         what: impl Into<String>,
         why: impl Into<String>,

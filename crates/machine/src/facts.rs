@@ -9,7 +9,6 @@ pub struct Capabilities {
     /// Runs of one workload differ, so repeats are useful.
     pub noisy: bool,
     pub counts_instructions: bool,
-    /// The block layer can trace requests.
     pub traces_requests: bool,
 }
 

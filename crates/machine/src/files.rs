@@ -1,5 +1,5 @@
 //! Operations on whole files: a [`FileSystem`] opens a [`FileArea`], in which threads do
-//! [`FileWork`]. Numbered names need no allocation.
+//! [`FileWork`].
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -77,13 +77,11 @@ pub struct AreaSpec {
     /// Subdirectories per location, named from `s0` (`t0` in a tree); 0: files are in the location.
     pub subdirectories: u32,
     /// Subdirectories below each one, if they form a tree, whose root is `t0`; 0: all are in the
-    /// location. See [`parent_directory`].
+    /// location.
     pub branch: u32,
     pub engine: FileEngine,
     pub sync: FileSync,
-    /// Bytes per read call.
     pub read_block_bytes: u32,
-    /// Bytes per write call.
     pub write_block_bytes: u32,
 }
 
@@ -161,7 +159,6 @@ pub enum FileError {
     #[error("{}: {why}", .path.display())]
     Refused {
         path: PathBuf,
-        /// The missing feature and the alternative.
         why: String,
     },
     #[error("cannot {act} '{}': {source}{}", .path.display(), hint(source))]
@@ -251,7 +248,6 @@ pub trait FileArea: Sync {
 pub trait FileWork {
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
-    /// Reads a whole file.
     fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError>;
 
     fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
@@ -263,7 +259,6 @@ pub trait FileWork {
 
     fn open(&mut self, file: FileId) -> Result<(), FileError>;
 
-    /// Renames within a directory or between two.
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError>;
 
     /// Lists a directory; returns the number of files.

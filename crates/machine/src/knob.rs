@@ -5,7 +5,6 @@ pub struct Knob {
     pub name: String,
     /// Device, mount point or computer: `vda`, `/srv`, `this computer`.
     pub of: String,
-    /// The purpose in a few words.
     pub about: String,
     /// The current value; all values if they differ.
     pub present: String,
@@ -21,7 +20,6 @@ pub struct Alternative {
     /// How it can lose data, if at all.
     pub risk: Option<String>,
     pub keep: Vec<Keep>,
-    /// Shell command that sets the value.
     pub command: Option<String>,
     /// Command-line option that sets the value (`--chunk 64k`).
     pub option: Option<String>,

@@ -126,7 +126,6 @@ impl PartitionFacts {
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
     }
 
-    /// Returns whether the start is aligned to the stripe below.
     pub fn is_stripe_aligned(&self) -> bool {
         self.stripe_bytes.is_none_or(|stripe| self.start_bytes.is_multiple_of(stripe))
     }
@@ -182,7 +181,6 @@ impl BurstFacts {
         )
     }
 
-    /// Returns bytes per second for requests of this size.
     pub fn sustained_bytes_per_s(&self, request_bytes: u32) -> f64 {
         let of_each = if self.in_requests { f64::from(request_bytes) } else { 1.0 };
         self.sustained_per_s * of_each
@@ -258,12 +256,10 @@ impl Layer {
         self.facts.rotational == Some(true)
     }
 
-    /// Returns the advertised bytes per second.
     pub fn advertised_rate(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_bytes_per_s, |throttle| throttle.write_bytes_per_s)
     }
 
-    /// Returns the limit in requests per second.
     pub fn admitted_iops(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
@@ -295,7 +291,6 @@ impl Layer {
         self.kind == other.kind && self.name == other.name && self.settings == other.settings
     }
 
-    /// Returns a limit; a throttle has separate ones for writes.
     fn limit(
         &self,
         writes: bool,

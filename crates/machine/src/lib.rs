@@ -82,7 +82,6 @@ pub struct TargetSpec {
     /// The layout if the places form a RAID 5 set. Opening computes the parity, unless the set is
     /// only read or [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
-    /// Seed of the test file's data.
     pub seed: u64,
     /// A missing path becomes a file.
     pub create: bool,
@@ -92,7 +91,6 @@ pub struct TargetSpec {
     /// No fill: existing data stays until a run writes it.
     pub as_is: bool,
     pub new_file: NewFile,
-    /// This process's role if others write the file, too.
     #[serde(default)]
     pub sharing: Option<Sharing>,
 }
@@ -113,7 +111,6 @@ pub enum NewFile {
     Filled,
     /// Unwritten blocks, if the file system supports them.
     Reserved,
-    /// A hole of the file's length.
     Sparse,
     /// Data of this many bytes; writes behind them make the file longer, up to the size.
     Grows(u64),
@@ -160,8 +157,7 @@ pub trait Machine {
     /// Waits without I/O.
     fn pause(&self, for_ns: Nanos);
 
-    /// Counts processes of this computer as part of the measurement, not as disturbance. By
-    /// default, nothing looks for other programs.
+    /// Counts processes of this computer as part of the measurement, not as disturbance.
     fn add_own_processes(&self, _processes: &[u32]) {}
 
     /// Opens a target; a directory gets a test file with incompressible data.
@@ -183,7 +179,6 @@ pub trait Machine {
         Ok(targets)
     }
 
-    /// Opens one target like [`Machine::open_all`].
     fn open_checked(
         &self,
         spec: &TargetSpec,
@@ -216,7 +211,6 @@ pub trait Machine {
         options: RunOptions,
     ) -> Result<RunUsage>;
 
-    /// Runs one part.
     fn run_one<S: RequestSource>(
         &self,
         target: &Self::Target,
@@ -276,7 +270,6 @@ pub trait Machine {
         None
     }
 
-    /// Returns the drives' reported wear.
     fn wear(&self, _target: &Self::Target) -> Vec<Wear> {
         Vec::new()
     }

@@ -65,7 +65,6 @@ pub static FILLING: Filling = Filling {
 };
 
 impl Filling {
-    /// Begins a fill of at most `goal` bytes.
     pub fn begin(&self, goal: u64) {
         self.done.store(0, Relaxed);
         self.goal.store(goal, Relaxed);
@@ -147,9 +146,7 @@ impl Spare {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     Time(Duration),
-    /// Completed requests.
     Requests(u64),
-    /// Bytes of completed requests.
     Bytes(u64),
 }
 
@@ -160,7 +157,6 @@ pub struct Work(Mutex<Option<Step>>);
 #[derive(Debug, Clone)]
 struct Step {
     goal: Goal,
-    /// Shares of the whole work before and after the step.
     shares: Range<f64>,
     work_began: Instant,
     began: Instant,
@@ -228,9 +224,7 @@ impl Step {
 /// The last finished run, and the best rates so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LastRun {
-    /// Finished runs.
     pub runs: u64,
-    /// The last run, in a few words.
     pub what: String,
     pub bytes_per_s: f64,
     pub iops: f64,
@@ -243,12 +237,10 @@ static LAST: Mutex<Option<LastRun>> = Mutex::new(None);
 
 static RUNNING: Mutex<Option<String>> = Mutex::new(None);
 
-/// Sets the current run's description.
 pub fn started(what: String) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
 }
 
-/// Returns the run that was started last.
 pub fn running() -> Option<String> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

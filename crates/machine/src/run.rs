@@ -46,7 +46,6 @@ pub struct IoPriority {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoClass {
-    /// Served before all others.
     RealTime = 1,
     BestEffort = 2,
     /// Served only if the device is otherwise idle.
@@ -81,16 +80,13 @@ impl<'a, T, S> Part<'a, T, S> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
     pub streams: u32,
-    /// Outstanding requests per stream.
     pub depth: u32,
-    /// Length of the largest request.
     pub request_bytes: u32,
     pub writes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Start {
-    /// The run starts as soon as every stream is ready.
     #[default]
     Now,
     /// The run starts at this time, or later when every stream is ready.
@@ -99,7 +95,6 @@ pub enum Start {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
-    /// The first error ends the run.
     #[default]
     EndRun,
     /// The other parts continue.
@@ -121,9 +116,9 @@ pub struct RunOptions {
     pub start: Start,
     pub on_failure: OnFailure,
     pub on_interrupt: OnInterrupt,
-    /// Count instructions. Costs time: do not use the run's rate.
+    /// Costs time: do not use the run's rate.
     pub count_instructions: bool,
-    /// Trace the block layer. Costs time: do not use the run's rate.
+    /// Costs time: do not use the run's rate.
     pub trace: bool,
     /// Bytes brought into an empty page cache. A guest whose free memory is reclaimed faults them
     /// in first.
@@ -136,23 +131,17 @@ pub struct RunOptions {
 
 #[derive(Debug, Default)]
 pub struct RunUsage {
-    /// The start of the run on the machine's clock.
     pub began: Nanos,
     /// The time from the program's start to the run's.
     pub since_start_ns: Nanos,
-    /// As [`Usage::waited_ns`].
     pub waited_ns: Nanos,
     pub cpu: CpuTimes,
-    /// As [`Usage::block_bytes`].
     pub block_bytes: Option<(u64, u64)>,
-    /// As [`Usage::resources`].
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// The user ended the run ([`OnInterrupt::EndRun`]).
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Block layer times of all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
     pub parts: Vec<Result<PartUsage>>,
 }
@@ -161,7 +150,6 @@ pub struct RunUsage {
 pub struct PartUsage {
     /// The time to the part's last completion.
     pub elapsed_ns: Nanos,
-    /// As [`Usage::sync_ns`].
     pub sync_ns: Option<Nanos>,
     /// The process's processor time to the part's last completion.
     pub process_ns: Option<Nanos>,

@@ -33,7 +33,6 @@ pub struct Completion {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Issue this, then ask again.
     Issue(Request),
     /// Discard these blocks; completes before the next call, or fails the run.
     Discard(Request),
@@ -56,8 +55,7 @@ pub enum Stability {
 
 /// A state machine that keeps its requests outstanding and issues the next one on each completion.
 ///
-/// The machine owns the loop, the clock and the buffers. All methods are on the hot path, with
-/// static dispatch.
+/// The machine owns the loop, the clock and the buffers.
 ///
 /// ```
 /// use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
@@ -97,7 +95,6 @@ pub trait RequestSource: Send {
     /// Returns the longest request in bytes, also each buffer's length.
     fn max_request(&self) -> u32;
 
-    /// Returns whether any request may be a write.
     fn writes(&self) -> bool;
 
     /// Returns whether the machine can ask [`RequestSource::outstanding`] instead of remembering

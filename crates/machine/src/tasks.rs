@@ -1,5 +1,4 @@
-//! Files under the user's names, for a parallel program's tasks. Each call is one operation; the
-//! caller times it.
+//! Files under the user's names, for a parallel program's tasks.
 
 use crate::{Nanos, Result};
 use serde::{Deserialize, Serialize};
@@ -26,7 +25,6 @@ pub struct Wanted {
     pub writes: bool,
     /// Allows overwriting a file that halfpower did not make.
     pub destroy: bool,
-    /// This process's role if others write the file, too.
     pub sharing: Option<Sharing>,
     /// The number of a file that is only read, if it must be a certain one.
     pub number: Option<u64>,
@@ -92,7 +90,6 @@ pub trait TaskFiles: Sync {
     /// Reads from the file's start; returns the bytes read.
     fn read(&self, path: &Path, buffer: &mut [u8]) -> Result<usize>;
 
-    /// Syncs a directory's file system to stable storage.
     fn sync_file_system(&self, directory: &Path) -> Result<()>;
 
     fn remove(&self, path: &Path) -> Result<()>;
@@ -115,7 +112,6 @@ pub trait TaskFile {
     /// Not open, or the system's error.
     fn read_at(&self, data: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Syncs data to stable storage.
     fn sync(&self) -> Result<()>;
 
     /// # Errors

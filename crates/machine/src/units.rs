@@ -1,5 +1,4 @@
-//! Sizes and times: `4k`, `64KiB`, `1M` are binary, `1MB` decimal. [`show_in`] sets the units of
-//! rates and capacities.
+//! Sizes and times: `4k`, `64KiB`, `1M` are binary, `1MB` decimal.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -51,7 +50,6 @@ pub fn show_in(units: Units) -> ShownUnits {
     ShownUnits { before: SHOWN.replace(units), _thread: PhantomData }
 }
 
-/// Returns this thread's units.
 pub fn shown_in() -> Units {
     SHOWN.get()
 }
@@ -283,7 +281,6 @@ pub enum ShownChange {
 }
 
 impl ShownChange {
-    /// Chooses how to show a change in percent.
     pub fn of(percent: f64) -> ShownChange {
         if percent >= AS_FACTOR_PERCENT {
             return ShownChange::Factor(1.0 + percent / 100.0);

@@ -134,7 +134,6 @@ pub enum PauseCause {
 }
 
 impl PauseCause {
-    /// Returns the start of a sentence, which continues with `for 5.0 s`.
     fn sentence(self) -> &'static str {
         match self {
             PauseCause::Suspended => "the computer was suspended",
@@ -201,7 +200,6 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Returns the name, in one to three words.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Submit => "submit",
@@ -249,11 +247,9 @@ pub struct RequestTimes {
 /// The streams' sleeps and polls for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
-    /// Sleeps of all streams in the whole run.
     pub waits: u64,
     /// Completions to wait for each time ([`crate::Reap`]): the maximum over streams.
     pub completions: u32,
-    /// Whether the streams polled, as requested or as learned.
     pub polled: bool,
 }
 
@@ -299,7 +295,6 @@ pub struct Disturbance {
     pub others_processors: f64,
 }
 
-/// Parity computation of the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ParityUse {
     pub ns: Nanos,
@@ -310,7 +305,6 @@ pub struct ParityUse {
 /// Resource use of one part of a run; processor time and block-layer bytes are the whole run's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// The start of the part on the machine's clock.
     pub began: Nanos,
     /// The time from the program's start to the part's.
     pub since_start_ns: Nanos,
@@ -329,7 +323,6 @@ pub struct Usage {
     /// The same within [`Usage::sync_ns`], for the syncing thread.
     #[serde(default)]
     pub sync_unserved_ns: Option<Nanos>,
-    /// Dirty pages while the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
     /// Counters of the devices; `None` if no device has any.
     pub device: Option<DeviceUse>,
@@ -348,7 +341,6 @@ pub struct Usage {
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// The user ended the run ([`crate::OnInterrupt::EndRun`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub disturbance: Disturbance,

@@ -13,7 +13,6 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Creates a figure.
     pub fn new(value: f64, shown: impl Into<String>) -> Figure {
         // JSON has no other numbers.
         Figure { value: if value.is_finite() { value } else { 0.0 }, shown: shown.into() }

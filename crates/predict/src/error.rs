@@ -13,7 +13,6 @@ pub enum Error {
     Trace(#[from] apptrace::foreign::ForeignError),
     #[error("cannot fit: {0}")]
     Fit(String),
-    /// A calibrated machine that cannot be serialised.
     #[error("cannot write the fitted machine: {0}")]
     File(#[from] toml::ser::Error),
     #[error("{0} was aborted")]

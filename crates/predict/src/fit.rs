@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use twin::Setup;
 use workload::{Pattern, Stop, Workload, rng};
 
-/// Access order of a measured point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -35,7 +34,6 @@ pub struct FitPoint {
 }
 
 impl FitPoint {
-    /// Returns the weight: about the inverse of the uncertainty, with a floor of some percent.
     fn weight(&self) -> f64 {
         1.0 / (0.1 + self.uncertainty.clamp(0.0, 10.0))
     }
@@ -133,8 +131,7 @@ fn search(setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
 /// The first step, as a power of e, once the drive's numbers are fitted.
 const SMALL_STEP: f64 = 0.25;
 
-/// Fits by coordinate descent: scales each number up and down by a shrinking factor, and keeps
-/// improvements.
+/// Fits by coordinate descent.
 fn descend(
     mut setup: Setup,
     points: &[&FitPoint],
@@ -172,7 +169,6 @@ fn descend(
     Ok((setup, best))
 }
 
-/// Returns the best result from the most promising starting points.
 fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let mut starts = Vec::new();
     for setup in start::starts(base, points) {
@@ -193,7 +189,6 @@ fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
 
 const MAX_SEARCHES: usize = 2;
 
-/// Selects a third of the points to hold out, by `seed`.
 fn held_out(count: usize, seed: u64) -> Vec<bool> {
     let mut order: Vec<(u64, usize)> =
         (0..count).map(|index| (rng::hash(seed, index as u64), index)).collect();

@@ -104,7 +104,6 @@ fn outstanding(setup: &Setup, op: OpKind) -> Option<Predicted> {
     predicted(setup, op, (REQUEST, 1), words, format!("depth={suffice}"), MIN_GAIN)
 }
 
-/// Returns how many outstanding requests make up for disabled write caches.
 fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     let rate = |wce: &str, depth: u32| rate_of(setup, wce, OpKind::Write, depth);
     let (cached, alone) = (rate("wce=on", 1)?, rate("wce=off", 1)?);
@@ -131,7 +130,7 @@ fn kind(op: OpKind) -> Op {
     if op == OpKind::Write { Op::Write } else { Op::Read }
 }
 
-/// Predicts direct sequential requests; `shape` is their size and how many are outstanding.
+/// `shape` is the size of the requests and how many are outstanding.
 fn predicted(
     setup: &Setup,
     op: OpKind,

@@ -13,7 +13,6 @@ const COUNTED_BYTES: u32 = 64 << 10;
 /// The time limit of the check of the fitted machine, which takes no real time.
 const CHECK_NS: u64 = 200_000_000_000_000;
 
-/// A number of the machine, before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedNumber {
     pub path: String,
@@ -29,7 +28,6 @@ pub struct Reproduced {
     pub simulated: f64,
 }
 
-/// A fitted machine.
 #[derive(Debug, Clone)]
 pub struct SustainedFit {
     pub setup: Setup,
@@ -138,7 +136,6 @@ impl Quota<'_> {
         }
     }
 
-    /// Raises the quota so that it does not limit this rate.
     fn allow(self, all: &mut Changed, bytes_per_s: f64) {
         let needed = bytes_per_s / self.unit;
         let [rate, burst, _] = self.numbers;

@@ -275,7 +275,6 @@ pub struct Sampled {
     /// The maximum error against the exact curve or, without one, half of the largest difference
     /// between two halves of the sample.
     pub error: f64,
-    /// The error was estimated from two halves.
     pub error_estimated: bool,
 }
 
@@ -310,7 +309,6 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
     MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
 }
 
-/// The gain from a RAM cache.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
     pub cache_bytes: u64,

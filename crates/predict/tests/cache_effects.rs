@@ -10,7 +10,7 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 const MIB: u64 = 1 << 20;
 
-/// Returns the MiB/s of one pass over a file of this size in records of this size.
+/// Returns MiB/s.
 fn written(machine: &str, file: u64, record: u64) -> f64 {
     let twin = Twin::from_name(machine).unwrap();
     let mut asked = workload(Op::Write, record as u32, 1);

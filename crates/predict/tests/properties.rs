@@ -18,7 +18,6 @@ const VOLUMES: [&str; 9] = [
     ",raid=1,failed=2,rebuild=on",
     ",raid=10,failed=2,rebuild=on",
 ];
-/// Bytes of a workload's region, and its requests.
 const REGION: u64 = 24 << 20;
 const REQUESTS: u64 = 150;
 

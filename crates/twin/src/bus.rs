@@ -15,17 +15,14 @@ pub struct BusKind {
     pub out_bytes_per_s: f64,
     pub arbitrate_us: f64,
     pub arbitrate_win_us: f64,
-    /// The adapter selects a drive.
     pub select_us: f64,
     pub reselect_us: f64,
-    /// The end of a selection or a reselection.
     pub select_end_us: f64,
     /// The adapter's messages: identify and queue tag.
     pub message_out_us: f64,
     pub command_us: f64,
     /// The drive's messages around a disconnect.
     pub disconnect_us: f64,
-    /// The drive's identify message after reselection.
     pub identify_us: f64,
     pub data_end_us: f64,
     pub status_us: f64,
@@ -102,7 +99,6 @@ impl PhaseTimes {
     }
 }
 
-/// The times of a [`BusKind`] in ns.
 #[derive(Debug, Clone, Copy)]
 pub struct BusTimes {
     pub arbitrate: Nanos,
@@ -143,7 +139,6 @@ impl From<&BusKind> for BusTimes {
 }
 
 impl BusTimes {
-    /// Returns the time of a data phase on the wire.
     pub fn data(&self, bytes: u64, write: bool) -> Nanos {
         bytes * if write { self.out_ps } else { self.in_ps } / 1000
     }

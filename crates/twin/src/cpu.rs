@@ -1,6 +1,5 @@
 use machine::Nanos;
 
-/// Sets scheduling order and accounting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// In arrival order, charged to the program.
@@ -16,7 +15,6 @@ pub struct Cpu {
     free_at: Vec<Nanos>,
     system_free_at: Vec<Nanos>,
     pub busy: Nanos,
-    /// Busy time that is charged to no program.
     pub uncharged: Nanos,
     /// When each thread's work ends, and on which core.
     threads: Vec<(Nanos, usize)>,

@@ -25,7 +25,6 @@ pub struct Description {
     pub processor: Processor,
     pub file_system: FileSystem,
     pub memory: Memory,
-    /// The default target.
     pub volume: Volume,
     /// The total of all adapters over the I/O bus.
     #[serde(default)]
@@ -59,16 +58,13 @@ pub struct Processor {
     /// The share before the request reaches the adapter; the rest follows the interrupt.
     pub before_percent: f64,
     pub buffered_read_us: f64,
-    /// The cost per byte copied out of the file-system cache.
     pub buffered_read_ns_per_byte: f64,
     /// Extra cost of reads of one cache unit or more, whose buffer no longer fits the CPU cache.
     pub large_read_ns_per_byte: f64,
     pub buffered_write_us: f64,
-    /// The cost per byte copied into the file-system cache.
     pub buffered_write_ns_per_byte: f64,
     /// Extra cost of a write beyond the first cache unit.
     pub large_write_ns_per_byte: f64,
-    /// The cost per byte written back by the lazy writer.
     pub writeback_ns_per_byte: f64,
     /// The cost of a buffered request that is charged to no program.
     pub buffered_uncharged_us: f64,
@@ -109,9 +105,7 @@ pub struct FileSystem {
     /// instead of starting it: ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
     #[serde(default)]
     pub writers_wait_for_pass: bool,
-    /// An extending write waits for the one before it.
     pub extend_one_at_a_time: bool,
-    /// A write-through also writes the file-system log.
     pub write_through_logs: bool,
     pub sync_flushes_drives: bool,
 }
@@ -120,7 +114,6 @@ pub struct FileSystem {
 #[serde(deny_unknown_fields)]
 pub struct Volume {
     pub drive: String,
-    /// `stripe`, `mirror`, `raid5` or `raid10`.
     #[serde(default)]
     pub kind: Kind,
     pub disks: u32,

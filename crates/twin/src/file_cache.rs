@@ -33,13 +33,10 @@ const NONE: u32 = u32::MAX;
 pub struct Unit {
     number: u64,
     pub valid: u64,
-    /// Pages not yet written back.
     pub dirty: u64,
-    /// Pages being read from the volume.
     pub reading: u64,
     pub writing: bool,
     pub queued: bool,
-    /// Requests that wait for pages being read.
     pub waiters: Vec<u32>,
     newer: u32,
     older: u32,
@@ -86,7 +83,6 @@ impl FileCache {
         self.page_bytes
     }
 
-    /// Returns the pages of a unit that `offset..end` touches.
     pub fn pages(&self, unit: u64, offset: u64, end: u64) -> u64 {
         let start = unit * self.unit_bytes;
         let first = (offset.max(start) - start) / self.page_bytes;
@@ -99,7 +95,6 @@ impl FileCache {
         self.index.get(&number).map(|&slot| &self.units[slot as usize])
     }
 
-    /// Without changing its recency.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut Unit> {
         let slot = *self.index.get(&number)?;
         Some(&mut self.units[slot as usize])
@@ -192,7 +187,6 @@ impl FileCache {
         bytes
     }
 
-    /// Marks everything clean, when all I/O has ended.
     pub fn settle(&mut self) {
         for unit in &mut self.units {
             unit.dirty = 0;
@@ -225,7 +219,6 @@ impl FileCache {
         self.index = index;
     }
 
-    /// Fills the cache with a region, as far as it fits.
     pub fn warm(&mut self, start: u64, bytes: u64) {
         let first = start / self.unit_bytes;
         let last = (start + bytes).div_ceil(self.unit_bytes).min(first + self.limit as u64);

@@ -47,7 +47,6 @@ struct Server {
 }
 
 impl Server {
-    /// Returns the working client that is furthest behind.
     fn next(&self) -> Option<usize> {
         let working = (0..self.clients.len()).filter(|&client| self.clients[client].works);
         working.min_by_key(|&client| self.clients[client].now)
@@ -199,7 +198,6 @@ impl FileServer {
         clients.iter().map(of).collect()
     }
 
-    /// Lets time pass for all clients.
     pub fn pause(&self, for_ns: Nanos) {
         self.shared.lock().clients.iter_mut().for_each(|client| client.now += for_ns);
     }
@@ -278,7 +276,6 @@ impl FileSystem for FileClient {
     }
 }
 
-/// Directories on the server, which several clients can use.
 pub struct ServerArea {
     client: FileClient,
     directory: PathBuf,
@@ -330,7 +327,6 @@ impl FileArea for ServerArea {
     }
 }
 
-/// The operations of one client.
 pub struct ServerWork {
     shared: Arc<Shared>,
     client: usize,

@@ -61,7 +61,6 @@ impl<E> Kernel<E> {
         self.heap.push(Entry { at, sequence: self.sequence, event });
     }
 
-    /// Takes the next event and advances the clock to it.
     pub fn take(&mut self) -> Option<E> {
         let entry = self.heap.pop()?;
         self.now = entry.at;

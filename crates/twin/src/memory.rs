@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     pub bytes: u64,
-    /// The advertised rate of the bus between memory and processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus_advertised_bytes_per_s: Option<f64>,
     /// Measured on a machine like this.

@@ -71,7 +71,6 @@ impl RamCache {
         }
     }
 
-    /// Marks all writes as written to the volume.
     pub fn settle(&mut self) {
         self.blocks.settle();
         self.dirty.clear();

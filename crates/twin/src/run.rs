@@ -24,7 +24,6 @@ struct Job {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ended {
-    /// The time to the last completion.
     pub elapsed_ns: Nanos,
     /// From there to stable storage, if requested.
     pub sync_ns: Option<Nanos>,
@@ -45,7 +44,6 @@ struct Source<'a, S> {
 }
 
 impl<S: RequestSource> Source<'_, S> {
-    /// Delivers every completion that no older request holds back; returns whether there was any.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) =
             self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none())
@@ -238,7 +236,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         known.unwrap_or(u32::from(stability == Stability::File))
     }
 
-    /// Completes the syncs whose data have left the caches.
     fn stable(&mut self) {
         let mut index = 0;
         while index < self.waiting.len() {

@@ -27,7 +27,6 @@ pub struct Setup {
     pub volume: Kind,
     pub maker: Maker,
     pub failed: Option<u32>,
-    /// The failed member's replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
     /// Bytes from the start of a row of chunks to the first byte of each file.
     pub start: u64,
@@ -36,9 +35,7 @@ pub struct Setup {
     pub last_access: bool,
     /// Buffered writes stay in memory, as for temporary files.
     pub temporary: bool,
-    /// How a program with several requests outstanding per thread learns of completions.
     pub shape: Shape,
-    /// Computers that use the volume at the same time.
     pub clients: u32,
     given: Vec<Given>,
 }
@@ -139,7 +136,6 @@ fn split(settings: &str) -> Result<Vec<Given>> {
     Ok(all)
 }
 
-/// Finds a setting without effect, and its cause.
 fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
     let given = |key: &str| all.iter().find(|one| one.key == key);
     if let (Some(parity), Some(raid)) = (given("parity"), given("raid"))

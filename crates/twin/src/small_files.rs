@@ -202,7 +202,6 @@ impl State {
         }
     }
 
-    /// Skips the read of pages that never held data.
     fn spare_new_pages(&mut self, offset: u64, bytes: u64) {
         let page = self.world.cache.page_bytes();
         for number in offset / page..(offset + bytes).div_ceil(page) {
@@ -324,7 +323,6 @@ impl State {
         Ok(())
     }
 
-    /// Reads or writes in calls of `block`, split at extent boundaries.
     fn move_data(&mut self, op: Op, file: FileId, start: u64, end: u64, block: u64) {
         let cluster = self.cluster();
         let extents =
@@ -474,7 +472,6 @@ impl FileArea for TwinArea {
     }
 }
 
-/// The one thread that works on simulated files.
 pub struct TwinWork {
     state: Arc<Mutex<State>>,
     spec: AreaSpec,

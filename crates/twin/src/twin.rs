@@ -75,7 +75,6 @@ impl Target {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
 
-    /// Number of events in the last run.
     pub fn events(&self) -> u64 {
         self.lock().world.kernel.handled()
     }
@@ -125,7 +124,6 @@ impl Twin {
         Twin { setup, clock: AtomicU64::new(0), computer, allowance: None }
     }
 
-    /// Limits what is written.
     #[must_use]
     pub fn allowing(self, allowance: Arc<Allowance>) -> Twin {
         Twin { allowance: Some(allowance), ..self }
@@ -152,7 +150,6 @@ impl Twin {
         Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
-    /// Returns whether a system call has a cost, so that ways of completion differ.
     fn has_calls(&self) -> bool {
         self.setup.description.processor.call_us > 0.0
     }

@@ -9,7 +9,6 @@ use machine::{
 use plain::{Plain, direct, open};
 use twin::{Target, Twin};
 
-/// Requests per second that the preset `cloud` admits.
 const IOPS: f64 = 3000.0;
 
 fn buffered() -> Access {
@@ -32,7 +31,6 @@ fn run(
     twin.run(&mut parts, RunOptions { on_failure, ..RunOptions::default() })
 }
 
-/// No part may fail.
 fn parts(twin: &Twin, parts: &mut [(&Target, Access, Plain)]) -> Vec<PartUsage> {
     run(twin, parts, OnFailure::EndRun)
         .unwrap()

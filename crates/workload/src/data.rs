@@ -45,10 +45,8 @@ pub struct Filler {
     pool: Option<Arc<[u8]>>,
     position: usize,
     counter: u64,
-    /// The run's seed: the first half of every stamp.
     seed: u64,
     repeated_seed: u64,
-    /// The second half of every stamp.
     tag: u64,
 }
 

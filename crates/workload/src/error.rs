@@ -1,7 +1,6 @@
 /// Why a workload is invalid, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// An invalid setting, or combination of two.
     #[error("{what}: {why}; {hint}")]
     Refused { what: String, why: String, hint: String },
 }

@@ -279,8 +279,7 @@ impl Sequence {
     }
 
     /// Returns the next request if all have one size and the cursor is not shared, within a pass
-    /// and [`Sequence::limit_short`]; `None`: call [`Sequence::next`]. Inlined in the caller's
-    /// loop.
+    /// and [`Sequence::limit_short`]; `None`: call [`Sequence::next`].
     #[inline(always)]
     pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
@@ -383,8 +382,7 @@ impl Sequence {
         }
     }
 
-    /// Moves to the pass of `place`; returns the position in it. Threads that share the cursor may
-    /// have completed whole passes.
+    /// Moves to the pass of `place`; returns the position in it.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {

@@ -176,7 +176,6 @@ pub enum ClientFiles {
 }
 
 impl ClientFiles {
-    /// Returns whether clients share one file.
     pub fn is_one(self) -> bool {
         self != ClientFiles::Own
     }
@@ -272,7 +271,6 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// Returns the name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
@@ -333,7 +331,6 @@ impl Workload {
         }
     }
 
-    /// Returns the time limit of a run, if any.
     pub fn run_ns(&self) -> Option<Nanos> {
         match self.stop {
             Stop::AfterNs(ns) => Some(ns),
@@ -341,7 +338,6 @@ impl Workload {
         }
     }
 
-    /// Returns whether any request may write.
     pub fn writes(&self) -> bool {
         self.read_percent < 100
     }
@@ -389,7 +385,6 @@ impl Workload {
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))
     }
 
-    /// Returns the access to a target of `size_bytes`.
     pub fn access(&self, size_bytes: u64) -> Access {
         Access {
             engine: self.engine,

@@ -4,7 +4,6 @@ use twin::Setup;
 use twin::description::Drive;
 
 pub(super) struct Free<'a> {
-    /// The path in the machine file.
     pub path: String,
     pub value: &'a mut f64,
     along: Vec<&'a mut f64>,
@@ -14,7 +13,6 @@ pub(super) struct Free<'a> {
 const MIN_START: f64 = 0.05;
 
 impl Free<'_> {
-    /// Scales the number and those that move with it.
     pub fn scale(self, factor: f64) {
         *self.value = self.value.max(MIN_START) * factor;
         for other in self.along {
@@ -23,7 +21,6 @@ impl Free<'_> {
     }
 }
 
-/// Returns the free numbers: the drive's, and the processor cost of a request.
 pub(super) fn free(setup: &mut Setup) -> Vec<Free<'_>> {
     let drive = setup.drive.clone();
     let tunable =

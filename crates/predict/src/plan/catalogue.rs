@@ -9,7 +9,6 @@ use twin::{Setup, preset};
 
 const BUILT_IN: &str = include_str!("../../catalogue/volumes.toml");
 
-/// A rate that depends on the volume's size, within bounds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Rate {
@@ -88,11 +87,9 @@ pub struct CatalogueVolume {
     write_us: f64,
 }
 
-/// The known volumes by name.
 #[derive(Debug, Clone)]
 pub struct Catalogue(BTreeMap<String, CatalogueVolume>);
 
-/// A volume with its size and its rates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChosenVolume {
     /// `gp3,size=500g,iops=6000`.
@@ -102,7 +99,6 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// The most IOPS that can be chosen at this size.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -150,7 +146,6 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Returns the names, each with its volume.
     pub fn volumes(&self) -> impl Iterator<Item = (&str, &CatalogueVolume)> {
         self.0.iter().map(|(name, volume)| (name.as_str(), volume))
     }

@@ -17,7 +17,6 @@ use serde::Serialize;
 use std::path::PathBuf;
 use twin::{Setup, Twin};
 
-/// The document's schema.
 pub const SCHEMA: &str = "halfpower.plan/1";
 
 /// More IOPS are worth it only if they save this share of the time.
@@ -35,7 +34,6 @@ pub struct Goal {
     pub p99_ns: Nanos,
 }
 
-/// The subject of a plan.
 pub struct Plan<'a> {
     pub script: &'a Script,
     /// Volumes of the catalogue and simulated machines.
@@ -125,7 +123,6 @@ impl From<ReplayError> for Error {
     }
 }
 
-/// Returns the state of the recording's page cache; cold if that is not known.
 fn cache(script: &Script) -> CacheState {
     if script.read_hits.is_some_and(|hits| hits >= WARM) {
         CacheState::Warm

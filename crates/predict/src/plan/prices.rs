@@ -18,7 +18,6 @@ pub struct Price {
     pub included_mib_per_s: f64,
 }
 
-/// Prices by kind of volume.
 #[derive(Debug, Clone, Default)]
 pub struct Prices(BTreeMap<String, Price>);
 

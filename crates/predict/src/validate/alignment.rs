@@ -22,7 +22,6 @@ const STARTS: [&str; 2] = ["64k", "32256"];
 /// The published file has 80 GB; the volume holds 70.
 const FILE_BYTES: u64 = 64 << 30;
 
-/// The virtual time of a point.
 const RUN: &str = "5s";
 
 const MAX_POINTS_OFF: f64 = 5.0;

@@ -10,7 +10,6 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use twin::{Setup, Twin, TwinFiles};
 
-/// The machine without and with the RAM cache.
 const MACHINES: [&str; 2] = ["laptop-xp", "laptop-xp,ramcache=256m"];
 const NAMES: [&str; 2] = ["without RAM cache", "RAM cache"];
 

@@ -132,7 +132,6 @@ fn errors<'a>(points: impl Iterator<Item = &'a Point>) -> (f64, f64) {
     (all.iter().sum::<f64>() / all.len().max(1) as f64, all.iter().copied().fold(0.0, f64::max))
 }
 
-/// How a bar is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarUnit {
     /// 0.1 is 10 %.
@@ -230,7 +229,7 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     })
 }
 
-/// Simulates points figure by figure. `given` points were available when the model was made.
+/// `given` points were available when the model was made.
 fn simulate_figures(machine: &str, measured: &[Measured], given: bool) -> Result<Vec<Figure>> {
     let names: BTreeSet<&str> = measured.iter().map(|point| point.figure).collect();
     let figure = |name: &str| {
@@ -263,7 +262,7 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     })
 }
 
-/// Simulates a point; `more` are further settings of the machine.
+/// `more` are further settings of the machine.
 fn outcome(machine: &str, point: &Measured, more: &str) -> Result<Outcome> {
     let mut settings =
         format!(",buses={},wce={}{more}", point.buses, if point.wce { "on" } else { "off" });

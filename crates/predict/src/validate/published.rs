@@ -191,7 +191,6 @@ pub struct Written {
     pub kb_per_s: [f64; 2],
 }
 
-/// The IOzone write matrix.
 pub fn iozone() -> Vec<Written> {
     let row = |row: Vec<&'static str>| Written {
         file_kb: number(row[0]) as u64,

@@ -41,7 +41,6 @@ pub struct CachedFlashDrive {
     /// The write rate once the cache is full: straight to the main flash, or at the pace of
     /// folding.
     pub full_bytes_per_s: f64,
-    /// The rate at which the cache is emptied when idle.
     pub cache_drain_bytes_per_s: f64,
     #[serde(default)]
     pub cache_drain_after_ms: f64,
@@ -110,7 +109,6 @@ impl Model for CachedFlashDrive {
     }
 }
 
-/// Writes that are not programmed yet, oldest first.
 #[derive(Default)]
 struct Buffer {
     /// End of the program operation, and bytes.
@@ -209,7 +207,6 @@ impl CachedFlash {
         self.hot = self.celsius > if self.hot { heat.limit_c - HYSTERESIS_C } else { heat.limit_c };
     }
 
-    /// Returns the size of the write cache: the more data the drive holds, the smaller.
     fn cache_bytes(&self) -> f64 {
         let empty = self.drive.cache_bytes as f64;
         let full = self.drive.full_cache_bytes.map_or(empty, |bytes| bytes as f64);

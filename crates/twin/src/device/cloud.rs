@@ -11,13 +11,11 @@ pub struct CloudVolume {
     pub about: String,
     pub capacity_bytes: u64,
     pub iops: f64,
-    /// The rate while burst credit lasts.
     pub burst_iops: f64,
     pub credit_requests: f64,
     /// The largest request that counts as one.
     pub request_bytes: u64,
     pub bytes_per_s: f64,
-    /// The rate while burst credit lasts.
     pub burst_bytes_per_s: f64,
     pub credit_bytes: f64,
     /// The quota of writes, as in a Linux control group. Absent: they share that of reads.
@@ -31,7 +29,6 @@ pub struct CloudVolume {
     pub throttle: bool,
     pub read_us: f64,
     pub write_us: f64,
-    /// The rate of a single request.
     pub stream_bytes_per_s: f64,
     pub queue: u32,
 }

@@ -1,8 +1,6 @@
 //! Garbage collection of flash, and how full it is.
 
-/// Recent writes that decide the share of scattered ones.
 const REMEMBERED: f64 = 1024.0;
-/// Parts of a drive that are written or not.
 const ZONES: u64 = 4096;
 
 /// The share of recent writes that did not continue the one before.

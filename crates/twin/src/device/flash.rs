@@ -29,7 +29,6 @@ pub struct FlashDrive {
     /// A page on each of its planes.
     pub die_page_bytes: u64,
     pub read_us: f64,
-    /// The time to program a page behind the write cache.
     pub program_us: f64,
     /// The time to program a page in the write cache (one bit per cell).
     pub cache_program_us: f64,
@@ -81,7 +80,7 @@ struct Flash {
     link: [Nanos; 2],
     dies: Vec<Nanos>,
     channels: Vec<Nanos>,
-    /// Pages on the way from the buffer to the dies: completion time and bytes.
+    /// Completion time and bytes.
     buffer: VecDeque<(Nanos, u64)>,
     buffered: u64,
     next_die: usize,
@@ -205,7 +204,6 @@ impl Flash {
         last
     }
 
-    /// Returns the time for page moves and erases that is added to programming one page.
     fn collection(&mut self) -> Nanos {
         let moves = self.scatter.amplification(self.drive.spare_percent / 100.0) - 1.0;
         self.collect += moves;
@@ -252,7 +250,7 @@ impl Device for Flash {
         done + us(self.drive.command_us)
     }
 
-    /// Flushes the buffer. With power-loss protection there is nothing to write.
+    /// With power-loss protection there is nothing to write.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now + us(self.drive.command_us)
     }

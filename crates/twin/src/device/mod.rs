@@ -58,7 +58,6 @@ impl Host<'_> {
         }
     }
 
-    /// Gives the device the bus until its connection ends.
     pub fn connect(&mut self, bus: u32, connect: Connect, device: &mut dyn Device) {
         let (until, wake) = device.granted(connect, self);
         self.buses[bus as usize].holder = Some((self.number, wake));
@@ -189,7 +188,6 @@ pub struct Tunable<'a> {
 }
 
 impl<'a> Tunable<'a> {
-    /// Creates a number that nothing else depends on.
     pub fn new(name: &'static str, value: &'a mut f64) -> Self {
         Tunable { name, value, along: Vec::new() }
     }

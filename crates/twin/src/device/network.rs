@@ -7,7 +7,6 @@ use machine::rng::SplitMix64;
 use machine::{Layer, LayerKind, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
-/// A volume over a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkVolume {
@@ -22,7 +21,6 @@ pub struct NetworkVolume {
     pub round_trip_us: f64,
     /// Standard deviation of the logarithm.
     pub round_trip_spread: f64,
-    /// Requests the server works on at a time.
     pub workers: u32,
     pub read_us: f64,
     /// The server's time for a write that its cache absorbs.
@@ -83,7 +81,7 @@ struct Link {
 }
 
 impl Link {
-    /// Carries data that are ready at `at`; returns when the first and the last byte pass.
+    /// Returns when the first and the last byte pass.
     fn carry(&mut self, way: usize, at: Nanos, time: Nanos) -> (Nanos, Nanos) {
         self.busy[way] += time;
         let begin = self.free[way].max(at);
@@ -129,7 +127,6 @@ impl Network {
         }
     }
 
-    /// Returns a number from 0 to 1, the same on every run.
     fn uniform(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

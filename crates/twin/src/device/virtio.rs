@@ -7,13 +7,11 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A virtual disk served by a hypervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VirtioDisk {
     pub about: String,
     pub capacity_bytes: u64,
-    /// The time of a request's notification and interrupt.
     pub notify_us: f64,
     /// The hypervisor takes everything in the ring when it wakes, and interrupts once when all is
     /// done (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 and 2.6.10), so a deeper queue shares the

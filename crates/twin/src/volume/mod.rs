@@ -71,7 +71,6 @@ pub struct Layout {
     pub member_bytes: u64,
 }
 
-/// A part of a transfer on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     pub member: u32,
@@ -112,7 +111,6 @@ impl Layout {
         whole.saturating_sub(self.start)
     }
 
-    /// Reuses the plan's vectors.
     pub fn plan(&self, op: Op, offset: u64, bytes: u64, plan: &mut Plan) {
         plan.first.clear();
         plan.second.clear();
@@ -150,7 +148,6 @@ impl Layout {
         self.failed.is_some_and(|(failed, restored)| failed == member && offset + bytes > restored)
     }
 
-    /// Plans the reads and writes that rebuild one chunk of the replacement.
     pub fn rebuild(&self, plan: &mut Plan) {
         plan.first.clear();
         plan.second.clear();

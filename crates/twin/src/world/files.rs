@@ -30,7 +30,6 @@ pub(crate) struct File {
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
-    /// Bytes written back since the run began.
     pub written: u64,
     /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
@@ -51,7 +50,6 @@ impl File {
         self.start + self.whole.bytes() / 2 / 4096 * 4096
     }
 
-    /// Plans a transfer of the file or its log.
     pub fn plan(&self, op: Op, address: u64, bytes: u64, log: bool, plan: &mut Plan) {
         let base = self.base(log);
         self.layout_now(log).plan(op, address - self.start, bytes, plan);
@@ -191,7 +189,6 @@ impl Files {
         self.all().for_each(File::rest);
     }
 
-    /// Opens or creates a file, by default with a quarter of the free space.
     pub fn open(&mut self, name: Option<&str>, size: Option<u64>) -> Result<u32> {
         let what = || name.map_or_else(|| "a file".to_owned(), |name| format!("the file '{name}'"));
         let open = self.slots.iter().position(|file| {
@@ -272,7 +269,7 @@ impl Files {
         Ok(number as u32)
     }
 
-    /// Drops one reference; returns the addresses if it was the last.
+    /// Returns the addresses if this was the last reference.
     pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;

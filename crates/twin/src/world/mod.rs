@@ -39,7 +39,6 @@ pub(crate) struct Request {
     pub len: u32,
     /// Buffered: the next byte to copy.
     pub at: u64,
-    /// The request writes past the end of the data.
     pub extends: bool,
     /// Journal blocks of a durable write, if its source knows.
     pub journal_blocks: Option<u32>,
@@ -89,7 +88,6 @@ pub(crate) struct Transfer {
     pub pending: u32,
     pub combined: bool,
     pub second: bool,
-    /// The transfer is served by a RAM cache.
     pub copied: bool,
     /// When its data left for the array over the host bus, and when they arrived.
     pub crossed: Option<(Nanos, Nanos)>,
@@ -221,14 +219,11 @@ pub(crate) struct World {
     pub transfers: Slab<Transfer>,
     pub commands: Slab<Command>,
     plan: Plan,
-    /// The controller of a hardware array.
     pub array: Option<Controller>,
     pub maker: Maker,
     rows: Rows,
-    /// The replacement is rebuilt while the volume is in use.
     pub rebuilds: bool,
     pub accesses: Vec<Access>,
-    /// Buffered writes stay in memory while there is room.
     pub temporary: bool,
     pub shape: Shape,
     pub writer: Writer,
@@ -312,7 +307,6 @@ impl World {
         self.writer = Writer::default();
     }
 
-    /// Drops one reference to a file; the last one also drops the cached data.
     pub fn close(&mut self, file: u32) {
         if let Some(addresses) = self.files.close(file) {
             self.forget(addresses);
@@ -495,7 +489,6 @@ impl World {
         self.transfer(at, Owner::Log { of, last }, Op::Write, log, bytes, last);
     }
 
-    /// Continues a durable write whose data are written: with the journal or a flush.
     fn end_durable(&mut self, at: Nanos, number: u32, logs: bool) {
         let request = self.requests[number];
         let own = logs || self.syncs_metadata(&request);

@@ -82,7 +82,6 @@ pub(crate) struct Writer {
     pub(super) quota: u64,
     pub(super) scan_scheduled: bool,
     pub(super) active: bool,
-    /// The newest write's writer gave a sequential hint.
     pub(super) hinted: bool,
     pub(super) readers: Vec<Reader>,
 }

@@ -36,7 +36,6 @@ impl World {
         }
     }
 
-    /// Starts a transfer, or continues it after parity or the bus.
     pub(super) fn launch(&mut self, number: u32) {
         if self.ram_cache.is_some() && self.through_ram_cache(number) {
             return;

@@ -39,8 +39,6 @@ impl World {
         }
     }
 
-    /// Returns whether to write: a throttled writer starts the lazy writer, or keeps it working
-    /// from its first pass on; above the background limit write-back does not wait.
     fn may_write(&self) -> bool {
         let w = &self.writer;
         let much = self.cache.dirty_bytes > self.fs.background_bytes;
@@ -141,7 +139,6 @@ impl World {
         Barrier { files, sent: None }
     }
 
-    /// Everything before the barrier has been written.
     pub fn passed(&self, barrier: &mut Barrier) -> bool {
         let written = |&(number, bytes): &(u32, u64)| {
             let file = &self.files[number];

@@ -138,7 +138,6 @@ impl MetadataPlan {
         words
     }
 
-    /// Describes size, shared directory and directory tree.
     pub fn files_in_words(&self) -> String {
         let size = (self.file_bytes > 0).then(|| show_size(u64::from(self.file_bytes)));
         let shared = self.shared_directory.then(|| "in a shared directory".to_owned());
@@ -158,7 +157,6 @@ impl MetadataPlan {
         ((u64::from(client) + u64::from(self.shift)) % u64::from(clients.max(1))) as u32
     }
 
-    /// Returns whether clients visit files of others.
     pub fn visits_others(&self, clients: u32) -> bool {
         self.visited(0, clients) != 0
     }
@@ -222,7 +220,6 @@ impl Operation {
         matches!(self, Operation::Stat | Operation::Open | Operation::Read)
     }
 
-    /// Returns the name in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Create => "create",

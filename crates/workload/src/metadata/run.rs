@@ -17,7 +17,6 @@ pub enum MetadataError {
     Threads(io::Error),
     #[error(transparent)]
     File(#[from] FileError),
-    /// Files do not match what was created.
     #[error(
         "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
     )]

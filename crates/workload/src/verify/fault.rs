@@ -19,7 +19,6 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Returns the name in reports and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Flipped => "flipped",
@@ -38,7 +37,6 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// The data found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// `first_bit` counts from the fault's first byte, least significant bit first.
@@ -82,7 +80,6 @@ pub struct Fault {
     /// Bytes of adjacent units of one block with the same fault.
     pub bytes: u64,
     pub expected: Expected,
-    /// The data in the first unit.
     pub found: Found,
 }
 

@@ -41,7 +41,6 @@ struct Model {
     late: Option<Vec<usize>>,
 }
 
-/// Returns up to 64 bytes of a request, or all.
 fn stretch(random: &mut SplitMix64) -> std::ops::Range<usize> {
     let from = random.below(REQUEST as u64) as usize;
     let len = if random.below(8) == 0 { REQUEST } else { 1 + random.below(64) as usize };
@@ -114,7 +113,6 @@ impl Model {
         }
     }
 
-    /// All of the write has arrived, or it failed and left arbitrary bytes.
     fn end(&mut self, at: usize, done: bool) {
         self.log_begun(at);
         if done {

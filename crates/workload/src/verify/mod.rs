@@ -1,5 +1,4 @@
-//! Self-describing blocks: each sector carries run, offset, generation and checksum. The
-//! [`Verifier`] knows each block's generation; with a [`Log`] it resumes after a kill.
+//! Self-describing blocks: each sector carries run, offset, generation and checksum.
 //!
 //! Verification costs processor time and a lock per request: do not measure with it.
 
@@ -152,7 +151,6 @@ impl Verifier {
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// Returns the first written block from `offset` on.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))

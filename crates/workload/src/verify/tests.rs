@@ -51,7 +51,6 @@ impl Device {
         data
     }
 
-    /// Reports success, but never arrives.
     fn lose(&self, block: u64) {
         let (generation, _) = self.begin(block);
         self.verifier.wrote(self.offset(block), generation, true);
@@ -392,7 +391,6 @@ fn a_read_during_a_write_may_see_parts_of_both() {
     assert_eq!(new.len(), 4096);
 }
 
-/// Returns the device and the log after `steps` writes with several in flight.
 fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
     let mut random = SplitMix64::new(seed);
     let mut device = Device::new(1024);

@@ -10,7 +10,6 @@ const HEADER: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
-    /// Seed of the run.
     pub seed: u64,
     /// The intended byte offset.
     pub offset: u64,

@@ -88,7 +88,6 @@ pub(super) fn spread(number: u32) -> f64 {
 pub struct ZoneLaw {
     pub cylinders: u64,
     pub outer_sectors: u64,
-    /// Sectors per track at the innermost cylinder.
     pub inner_sectors: u64,
     /// The percentage of the cylinders in the outermost zone.
     pub outer_percent: f64,
@@ -114,7 +113,6 @@ impl ZoneLaw {
 pub struct DiskCache {
     pub segments: u32,
     pub segment_bytes: u64,
-    /// Data can be sent again.
     pub keeps_sent_data: bool,
     /// A prefetch ends its track before the drive serves anything else.
     pub prefetches_whole_tracks: bool,
@@ -130,7 +128,6 @@ fn yes() -> bool {
     true
 }
 
-/// Processing times of the drive's controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {

@@ -30,7 +30,7 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// Creates the geometry; `zones` are (cylinders, sectors per track) from the outside in.
+    /// `zones` are (cylinders, sectors per track) from the outside in.
     pub(super) fn new(
         revolution: Nanos,
         heads: u64,

@@ -75,7 +75,6 @@ enum Media {
     Held,
 }
 
-/// The controller's work on a write that waits for the platter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Chore {
     command: u32,
@@ -99,7 +98,6 @@ struct Disk {
     queue_limit: u32,
     reads_limit: u32,
     reads: u32,
-    /// Commands for which the adapter has requested the bus, or will.
     selecting: VecDeque<u32>,
     free_at: Nanos,
     left_bus: Nanos,
@@ -110,7 +108,6 @@ struct Disk {
     head_lba: u64,
     write_limit: u64,
     write_used: u64,
-    /// Back-to-back writes before the drive loses a revolution.
     list_limit: u32,
     list: u32,
     media_end: Nanos,

@@ -50,7 +50,6 @@ impl Prefetch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// The blocks are cached or on the way from the platter; sending may start at `ready`.
     Hit {
         ready: Nanos,
         /// The blocks were sent before.
@@ -124,8 +123,7 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// Returns the end of the blocks that the prefetch has or will surely read: those that commands
-    /// wait for, plus the rest of that track if the drive reads whole tracks.
+    /// Returns the end of the blocks that the prefetch has or will surely read.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -134,8 +132,6 @@ impl ReadCache {
         if self.whole_tracks { geometry.track_end(last).min(prefetch.limit) } else { last + 1 }
     }
 
-    /// Returns whether the drive may send the data: again only if it keeps them, and only within a
-    /// track.
     fn may_send(&self, geometry: &Geometry, again: bool, lba: u64, end: u64) -> bool {
         !again || (self.keeps && end - lba <= geometry.track_sectors(lba))
     }
@@ -166,7 +162,6 @@ impl ReadCache {
         Lookup::Hit { ready, again, searched: again || !prefetch.streams }
     }
 
-    /// Ends the stream of a stopped prefetch: its data become ordinary cache contents.
     pub(super) fn end_stream(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.stopped(geometry, now)) {
             prefetch.streams = false;
@@ -179,7 +174,6 @@ impl ReadCache {
         }
     }
 
-    /// Frees the space before `end`.
     pub(super) fn taken(
         &mut self,
         geometry: &Geometry,
@@ -246,7 +240,6 @@ impl ReadCache {
         });
     }
 
-    /// Stops the prefetch; the blocks read so far stay.
     pub(super) fn stop_prefetch(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.take() {
             let reached = if now <= prefetch.began {

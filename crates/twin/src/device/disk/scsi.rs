@@ -129,7 +129,7 @@ impl Disk {
         }
     }
 
-    /// Sends the command; returns the end of the connection and the event that follows.
+    /// Returns the end of the connection and the event that follows.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else {
@@ -285,7 +285,6 @@ impl Disk {
         host.wake(end, Wake::device(MEDIA_DONE));
     }
 
-    /// Completes queued reads that the cache holds, or soon will, without moving the head.
     fn serve_what_was_read(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let times = host.buses[self.bus as usize].times;

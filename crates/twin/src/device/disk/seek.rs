@@ -1,6 +1,5 @@
 use machine::Nanos;
 
-/// Seek times by distance, interpolated between published points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seek {
     /// Pairs of (cylinders, ns), ascending.
