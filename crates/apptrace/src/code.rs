@@ -11,7 +11,6 @@ pub(crate) const MAX_BLOCK_BYTES: usize = 1 << 20;
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
 pub(crate) const MAX_INDICES: u32 = 1 << 24;
 
-/// The bytes of a block's kind, length and checksum.
 pub(crate) const BLOCK_HEAD_BYTES: usize = 1 + 4 + 8;
 pub(crate) const EVENTS: u8 = 1;
 pub(crate) const SUMMARY: u8 = 2;

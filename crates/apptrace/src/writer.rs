@@ -78,9 +78,6 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Writes the events held back, for readers.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn flush(&mut self) -> Result<()> {
         self.end_block()?;
         Ok(self.to.flush()?)

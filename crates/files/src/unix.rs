@@ -133,7 +133,6 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-/// Makes reads wait for the writer.
 pub(crate) fn let_wait(file: &File) -> io::Result<()> {
     Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::NONBLOCK)?)
 }

@@ -10,7 +10,6 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Returns the curve of a run whose measured part began at `began_ns`.
     pub(crate) fn of(sample: &Sample, began_ns: i64) -> Curve {
         let began = began_ns as f64;
         let (end, all) = (began + sample.measured_ns.max(1) as f64, sample.requests as f64);

@@ -17,9 +17,6 @@ pub trait Group {
     fn size(&self) -> usize;
 
     /// Sends bytes to a rank.
-    ///
-    /// # Errors
-    /// The rank is gone.
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
     /// Returns the next message from a rank; `None` if none arrives until then. In a wait of
@@ -44,15 +41,11 @@ pub enum GroupError {
     Unexpected { from: usize, why: String },
     #[error("rank {0} did not answer")]
     Silent(usize),
-    /// No more messages, because some rank has ended.
     #[error("a rank has ended, and the others cannot exchange messages any more")]
     Stuck,
 }
 
 /// Sends a message as JSON.
-///
-/// # Errors
-/// The rank is gone.
 pub fn send(group: &impl Group, to: usize, message: &impl Serialize) -> Result<(), GroupError> {
     let bytes = serde_json::to_vec(message)
         .map_err(|error| GroupError::Unexpected { from: group.rank(), why: error.to_string() })?;

@@ -27,7 +27,6 @@ impl Fitted {
         }
     }
 
-    /// Computes the mean squared relative error.
     fn error(self, rates: &Rates) -> f64 {
         let square = |&(clients, rate): &(f64, f64)| (self.at(clients) / rate - 1.0).powi(2);
         rates.iter().map(square).sum::<f64>() / rates.len() as f64
@@ -69,7 +68,6 @@ fn waiting(rates: &Rates) -> Option<Fitted> {
         .then(|| Fitted::Waiting { peak: 1.0 / slope, half: start / slope })
 }
 
-/// Returns the largest relative error on a step that the fit did not see; `None` if a fit fails.
 fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     let errors = (0..rates.len()).map(|out| {
         let mut others = rates.to_vec();

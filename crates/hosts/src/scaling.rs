@@ -96,7 +96,6 @@ fn limit(steps: &[ScalingStep], growth: GrowthNumbers, most: &PointClients) -> S
     limit_of_growth(&efficiencies, growth, are_busy(most))
 }
 
-/// Finds the limit of equal clients; `efficiencies` are in the order of the steps.
 fn limit_of_growth(
     efficiencies: &[Option<f64>],
     growth: GrowthNumbers,

@@ -62,7 +62,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Rests and returns the time: for a kept rest, that of the earlier process.
+    /// Returns the time of the earlier process for a kept rest.
     pub(crate) fn rest(&mut self, seconds: f64) -> Result<f64> {
         if let Some(kept) = self.writer.kept_rest()? {
             self.report("resting", 0.0)?;
@@ -80,7 +80,6 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// Writes after a rest until the rate has fallen again.
     fn recover(&mut self, falls: &Falls, rest_s: f64) -> Result<Option<Recovery>> {
         let (points, cut_short) = self.until_fallen(falls, "writing after a rest")?;
         if points.is_empty() {
@@ -90,7 +89,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(Some(Recovery { rest_s, fast_bytes, middle_bytes, cut_short }))
     }
 
-    /// Writes until the lasting rate; returns `true` if a limit ended it before.
+    /// Returns `true` if a limit ended the writes before the lasting rate.
     pub(crate) fn until_fallen(
         &mut self,
         falls: &Falls,
@@ -113,7 +112,6 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok((points, false))
     }
 
-    /// Reads 4 KiB, then again during writes at the lasting rate.
     fn reads(&mut self, falls: Option<&Falls>) -> Result<Option<ReadsDuring>> {
         let facts = &self.writer.facts;
         let request = facts.direct_align_bytes.max(4096);

@@ -102,8 +102,7 @@ pub struct WearChange {
 }
 
 impl WearChange {
-    /// Describes a run by what is known, and compares wear. `earlier` is that of its parts before
-    /// an interruption.
+    /// Compares wear before and after a run; `earlier` is that of its parts before an interruption.
     pub fn of(
         before: Vec<Wear>,
         after: Vec<Wear>,
@@ -140,7 +139,6 @@ fn is_zero(bytes: &f64) -> bool {
 }
 
 impl Recovery {
-    /// Returns the bytes that were faster than the lasting rate.
     pub(crate) fn bytes(&self) -> f64 {
         self.fast_bytes + self.middle_bytes
     }

@@ -8,11 +8,8 @@ pub(crate) const FELL: f64 = 0.85;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Falls {
-    /// The level before the first fall.
     pub(crate) fast: Level,
-    /// The level between two falls.
     pub(crate) middle: Option<Level>,
-    /// The rate that lasts.
     pub(crate) slow: f64,
 }
 
@@ -56,7 +53,6 @@ pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
     (lasts < fast.bytes_per_s * FELL).then_some((fast, lasts))
 }
 
-/// Finds the falls of a run; `None` without a cliff.
 pub(crate) fn falls(levels: &[Level]) -> Option<Falls> {
     let (fast, slow) = cliff(levels)?;
     Some(Falls { fast, middle: middle(levels, &fast, slow), slow })

@@ -85,7 +85,6 @@ pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Returns the levels without teeth.
 fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     let blocks = blocks(points);
     if blocks.is_empty() {
@@ -143,7 +142,6 @@ fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, 
     range.end as f64
 }
 
-/// Makes the level from one fractional index to another.
 fn level(points: &[SeriesPoint], from: f64, to: f64, rate: Option<f64>, slides: bool) -> Level {
     let last = points.len() - 1;
     let place = |at: f64| {

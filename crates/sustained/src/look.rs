@@ -13,7 +13,6 @@ use workload::Workload;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookLimits {
     pub for_ns: Nanos,
-    /// The maximum number of bytes to write.
     pub max_written: u64,
     /// The length of a step, which is one point of the result.
     pub step_ns: Nanos,

@@ -15,7 +15,6 @@ const LONG_BEGINNING: usize = 2;
 /// Changes within this share of high minus low on each side of the middle do not count.
 const HYSTERESIS: f64 = 0.15;
 
-/// Teeth at the end of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SawTooth {
     pub(crate) from: usize,

@@ -46,7 +46,6 @@ impl Occupancy {
         self.busy_until = self.busy_until.max(end);
     }
 
-    /// Returns the concurrency; `None` if no request took time.
     pub(super) fn concurrency(&self) -> Option<Concurrency> {
         (self.busy_ns > 0).then(|| Concurrency {
             mean: self.spent_ns as f64 / self.busy_ns as f64,

@@ -65,7 +65,6 @@ pub(super) struct Shape {
 /// The requests and syncs below which the use of a file is not known.
 const FEW: u64 = 4;
 
-/// The share of requests in order from which a file's requests are called sequential.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
 /// The maximum writes per sync of a log; a checkpoint has more.

@@ -23,7 +23,6 @@ use apptrace::foreign::ForeignError;
 pub enum ReplayError {
     #[error(transparent)]
     Trace(#[from] ForeignError),
-    /// The trace has nothing that can be replayed.
     #[error("{0}")]
     Unsuitable(String),
     #[error(transparent)]

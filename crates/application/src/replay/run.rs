@@ -57,7 +57,6 @@ impl Settings {
         }
     }
 
-    /// Returns a thread's depth: 1 without pauses and recorded ends, unless the settings give one.
     fn depth(&self, script: &Script, thread: &ThreadScript) -> u32 {
         let blind = self.pace == Pace::AsFastAsPossible && !script.has_durations;
         let max = self.depth.unwrap_or(if blind { 1 } else { MAX_DEPTH });
@@ -65,7 +64,6 @@ impl Settings {
     }
 }
 
-/// The targets, and each file's place on them.
 struct Places {
     specs: Vec<TargetSpec>,
     spots: Vec<Spot>,
@@ -146,7 +144,7 @@ fn spec(place: &Path, file: &FileScript, number: usize) -> TargetSpec {
     }
 }
 
-/// Returns how a step opens its file; a sync or discard takes the mode of the file's first request.
+/// A sync or discard takes the mode of the file's first request.
 fn mode(steps: &[Step], step: &Step) -> Buffering {
     if matches!(step.act, Act::Move(_)) {
         return step.buffering();

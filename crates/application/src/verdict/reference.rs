@@ -10,13 +10,10 @@ use workload::{OpKind, Pattern, Workload};
 /// The maximum factor between two queues of the same depth.
 const SAME_DEPTH: f64 = 1.5;
 
-/// The maximum factor between the application's size and a near one of the study.
 const NEAR_SIZE: f64 = 4.0;
 
-/// The minimum share of the best rate that counts as just as good.
 pub(super) const GOOD: f64 = 0.9;
 
-/// The study's points with the order and durability of the application's requests.
 pub(super) struct References<'a> {
     study: &'a Results,
     demand: &'a Demand,
@@ -50,7 +47,6 @@ fn estimate(iops: f64, interval: Option<[f64; 2]>) -> Option<Estimate> {
 }
 
 impl Reference {
-    /// Returns the ratio of the application's rate, which is a count, to this one.
     pub(super) fn share_of(&self, iops: f64) -> Share {
         Share {
             ratio: iops / self.iops,
@@ -76,8 +72,6 @@ impl<'a> References<'a> {
         References { study, demand }
     }
 
-    /// Returns the points of the same operation, order and durability, aligned and in written
-    /// space, with their index.
     fn alike(&self) -> impl Iterator<Item = (usize, &'a Point)> {
         let shape = self.demand.shape;
         self.points(move |workload| {
@@ -88,7 +82,6 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Returns the points with numbers of the same operation and order.
     fn points(
         &self,
         suits: impl Fn(&Workload) -> bool,
@@ -109,15 +102,14 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Returns whether a point uses the page cache as the application does. Random reads, and
-    /// durable writes, have the rate of the device either way.
+    /// Random reads, and durable writes, have the rate of the device either way.
     fn is_as_buffered(&self, point: &Point) -> bool {
         let shape = self.demand.shape;
         point.workload.buffering.is_direct() == shape.direct
     }
 
-    /// Returns the rate of these points at a size. The time of a request is a straight line between
-    /// two sizes; beyond the largest the rate in bytes stays the same.
+    /// The time of a request is a straight line between two sizes; beyond the largest the rate in
+    /// bytes stays the same.
     fn at_size(points: &[(usize, &Point)], bytes: f64) -> Option<Reference> {
         let mut known: Vec<Reference> = points
             .iter()
@@ -173,7 +165,6 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Returns the rates of a size in rising order of requests outstanding.
     fn by_depth(&self, points: &[(usize, &'a Point)], bytes: f64) -> Vec<Reference> {
         let mut depths: Vec<u32> =
             points.iter().map(|(_, point)| point.workload.outstanding()).collect();
@@ -196,8 +187,6 @@ impl<'a> References<'a> {
         near.filter(|one| distance(one) <= SAME_DEPTH.ln() + 1e-9)
     }
 
-    /// Returns the rate of the same requests, with the application's use of the page cache if the
-    /// study has that.
     pub(super) fn same(&self) -> Option<Reference> {
         let shape = self.demand.shape;
         let (own, other): (Vec<_>, Vec<_>) = self
@@ -250,7 +239,6 @@ impl<'a> References<'a> {
         at(&own).or_else(|| at(&other))
     }
 
-    /// Returns the size of a reference's first point in bytes.
     pub(super) fn size_of(&self, reference: &Reference) -> Option<u32> {
         let point = self.study.points.get(*reference.points.first()?)?;
         Some(point.workload.request_bytes)
@@ -299,7 +287,6 @@ impl<'a> References<'a> {
         Some((of(first)?, of(second)?))
     }
 
-    /// Returns the best rate in bytes of sequential reads from the device itself.
     pub(super) fn streaming(&self) -> Option<Reference> {
         if self.demand.op != OpKind::Read || !self.demand.shape.sequential {
             return None;

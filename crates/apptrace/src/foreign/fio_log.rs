@@ -21,7 +21,6 @@ const MICROSECOND_NS: u64 = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Request(Op),
-    /// Brings written data to stable storage.
     Sync(Stability),
     Trim,
 }

@@ -39,7 +39,6 @@ pub enum Format {
     Halfpower,
     /// fio's `write_iolog`, versions 2 and 3.
     FioLog,
-    /// The binary files of blktrace.
     Blktrace,
     Delimited(Table),
     /// The output of `strace -f -ttt -T`.
@@ -108,7 +107,6 @@ pub(crate) trait Reader: Send {
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
 }
 
-/// Iterates over the steps of a reader; ends after the first error.
 struct Steps<R> {
     reader: R,
     ready: VecDeque<Event>,
@@ -140,7 +138,6 @@ fn events(reader: impl Reader + 'static) -> Events {
 
 /// An open trace.
 pub enum Trace {
-    /// halfpower's own format, with its header and summary.
     Halfpower(Box<TraceReader<Box<dyn BufRead + Send>>>),
     Foreign(Format, Events),
 }
