@@ -38,7 +38,6 @@ pub struct TracedFile {
     pub size_bytes: Option<u64>,
 }
 
-/// A file's new name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renamed {
     pub file: Index,
@@ -59,7 +58,6 @@ pub enum Kind {
     Unknown,
 }
 
-/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -114,7 +112,6 @@ pub struct OpenFile {
     pub metadata: bool,
 }
 
-/// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The start, in nanoseconds from the start of the recording.

@@ -85,7 +85,6 @@ impl Directory {
         resolve(path, None, &mut Vec::new())
     }
 
-    /// Returns the path that led here.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -214,17 +213,14 @@ impl Directory {
         }
     }
 
-    /// Removes a file's name.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::empty())?)
     }
 
-    /// Makes a directory in this one.
     pub fn make_directory(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         Ok(mkdirat(self, name, bits(mode))?)
     }
 
-    /// Removes an empty directory from this one.
     pub fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
     }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
-/// A created directory; there is none here.
 pub type MadeDirectory = Infallible;
 
 fn unsupported() -> io::Error {

@@ -2,7 +2,7 @@
 
 use measure::Sample;
 
-/// Completed requests over time; linear between the ends of slices.
+/// The curve is linear between the ends of slices.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
     /// Nanoseconds from the agreed start, and requests completed by then; both rise.

@@ -13,7 +13,7 @@ use workload::Workload;
 /// kills processes about a second after it has asked them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
-/// The minimum time of a wait that begins after the interrupt: a living process answers in it.
+/// A living process answers in this time.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
 /// The patience of all waits together begins at this time.

@@ -13,10 +13,8 @@ pub trait Group {
     /// Returns this process's number, from 0.
     fn rank(&self) -> usize;
 
-    /// Returns the number of processes.
     fn size(&self) -> usize;
 
-    /// Sends bytes to a rank.
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
     /// Returns the next message from a rank; `None` if none arrives until then. In a wait of
@@ -32,7 +30,6 @@ pub trait Group {
     ) -> Result<Option<Vec<u8>>, GroupError>;
 }
 
-/// A message that cannot be exchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
     #[error("rank {0} has ended")]

@@ -14,8 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 use workload::Workload;
 
-/// Rank 0 waits this long for the others after an interrupt: less than a launcher waits before it
-/// kills.
+/// After an interrupt, rank 0 waits less than a launcher does before it kills.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// All ranks have ended within this time after the interrupt.

@@ -41,7 +41,6 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,
     ended: RefCell<Option<GroupError>>,
-    /// A number that differs between two markers.
     unique: Cell<u64>,
 }
 
@@ -115,7 +114,6 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Returns warnings about the ranks for a document.
     pub fn warnings(&self) -> Vec<String> {
         let (leader, seen) = (self.leader.borrow(), self.seen.borrow());
         let clients = leader.clients();
@@ -187,7 +185,6 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         self.leader.borrow_mut().open(&requests, self.unique.get())
     }
 
-    /// Leaves out the file for all if a rank refuses it.
     fn open_files(&self, spec: &TargetSpec) -> std::result::Result<OpenGroup<'a, M>, GroupError> {
         let Some(one) = self.file_for_all(spec) else { return self.open_ranks(spec, None) };
         match self.open_ranks(spec, Some(&one)) {

@@ -7,7 +7,6 @@ use measure::{ClientSample, ClientsRun, Options, Sample, Together, stats};
 use results::Client;
 use workload::{Stop, Workload};
 
-/// One run of one rank.
 #[derive(Debug, Clone)]
 pub struct ClientRun {
     pub rank: usize,

@@ -2,7 +2,7 @@
 
 use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
-/// The minimum number of steps for a model that can be tested on one of them.
+/// A model can then be tested on one of the steps.
 const MIN_STEPS: usize = 4;
 
 type Rates = [(f64, f64)];
@@ -77,7 +77,7 @@ fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     errors.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// Returns the model that is better on steps it has not seen; `None` with too few steps.
+/// Returns the model that is better on steps it has not seen.
 pub(crate) fn model(steps: &[ScalingStep]) -> Option<ScalingModel> {
     let rates: Vec<(f64, f64)> = (steps.iter())
         .map(|step| (f64::from(step.clients), step.throughput_bytes_per_s))

@@ -15,12 +15,9 @@ const FAST_SHARE: f64 = 0.5;
 const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;
 const MAX_RESTS: usize = 3;
-/// Steps after a rest are shorter by this factor.
 const FINER: u64 = 4;
-/// After this many steps within [`NEAR`] of the lasting rate it has fallen again.
 const FALLEN_STEPS: usize = 3;
 const NEAR: f64 = 1.15;
-/// Writes after a rest end at this multiple of the store.
 const MOST: f64 = 1.3;
 
 impl<M: Machine> Run<'_, '_, M> {

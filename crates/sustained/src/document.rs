@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Pattern;
 
-/// The name and version of the schema.
 pub const SUSTAINED_SCHEMA: &str = "halfpower.sustained/1";
 
 /// The behaviour of a target after its caches and its credit.
@@ -181,7 +180,6 @@ pub struct Unseen {
     pub needs_bytes: Option<f64>,
 }
 
-/// Returns the JSON schema of [`SustainedResult`].
 pub fn sustained_schema() -> String {
     let schema = schemars::schema_for!(SustainedResult);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -12,9 +12,7 @@ use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};
 
 const REST_S: f64 = 60.0;
-/// A rest is longer than the store needs by this factor.
 const LONGER: f64 = 1.1;
-/// The maximum share of the time left that the rest may take.
 const REST_SHARE: f64 = 0.5;
 
 pub(crate) fn unseen(

@@ -6,7 +6,6 @@ use crate::series::SeriesPoint;
 use crate::steady::{SteadyCheck, Unsteady, WINDOW, steady_state};
 use machine::Nanos;
 
-/// With this many steps the last level can be the lasting rate.
 const MIN_LAST_STEPS: usize = 25;
 /// The minimum length of the last level, as a share of the time before it: a drive may have a
 /// second, slower stage.
@@ -30,7 +29,6 @@ pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     steps >= MIN_LAST_STEPS && last.seconds() >= ((from_s - start_s) * LAST_SHARE).max(floor_s)
 }
 
-/// Divides the level into five equal parts.
 pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck> {
     let first = points.iter().position(|point| point.from_s >= last.from_s)?;
     let rates: Vec<f64> = points[first..].iter().map(SeriesPoint::bytes_per_s).collect();

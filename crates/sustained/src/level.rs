@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 const MAX_BLOCKS: usize = 400;
 /// Half the interval of a block's rate, as a share: request boundaries move the rate by this much.
 const UNCERTAIN: f64 = 0.02;
-/// A block shorter than this share of the median is joined with the next.
 const SHORT: f64 = 0.5;
 
 /// A stretch of a run with a rate of its own.
@@ -45,7 +44,6 @@ impl Level {
     }
 }
 
-/// A range of points that count as one value.
 struct Block {
     first: usize,
     end: usize,

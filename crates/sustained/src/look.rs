@@ -9,7 +9,6 @@ use crate::writer::{Writer, check_writable};
 use machine::{Error, Machine, Nanos, Result};
 use workload::Workload;
 
-/// Limits of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookLimits {
     pub for_ns: Nanos,
@@ -18,7 +17,6 @@ pub struct LookLimits {
     pub step_ns: Nanos,
 }
 
-/// Writes as they went on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     pub points: Vec<SeriesPoint>,

@@ -3,7 +3,7 @@
 use machine::{Engine, Nanos};
 use workload::{Pattern, Workload};
 
-/// The share of the time for the first writes; the rests and reads need the remainder.
+/// The rests and reads need the remainder of the time.
 pub(crate) const FIRST_SHARE: f64 = 0.7;
 pub(crate) const LOOK_EVERY: usize = 8;
 pub(crate) const FIRST_REST_S: f64 = 10.0;
@@ -57,7 +57,6 @@ impl SustainPlan {
     }
 }
 
-/// Progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     pub doing: &'a str,

@@ -109,7 +109,6 @@ pub fn steady_state(rounds: &[f64], within: &[f64]) -> Option<SteadyCheck> {
     })
 }
 
-/// Returns the slope of the best line, per value.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

@@ -9,7 +9,7 @@ use machine::{
 use measure::{Sample, gather, streams};
 use workload::{Stop, Workload};
 
-/// Runs steps on a target; never writes more than allowed.
+/// Never writes more than allowed.
 pub(crate) struct Writer<'m, M: Machine> {
     pub(crate) machine: &'m M,
     pub(crate) target: &'m M::Target,
@@ -17,7 +17,6 @@ pub(crate) struct Writer<'m, M: Machine> {
     log: Log<'m>,
     began: Nanos,
     position: u64,
-    /// The end of the space that steps write.
     space: u64,
     measured: u64,
     /// The maximum bytes that steps of killed processes may have written.
@@ -50,7 +49,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         }
     }
 
-    /// Returns the maximum bytes that may have been written.
     pub(crate) fn written(&self) -> u64 {
         self.measured + self.lost
     }

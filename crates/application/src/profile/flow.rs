@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The maximum number of sizes counted one by one; others count to the next larger power of two.
+/// Other sizes count to the next larger power of two.
 const MAX_SIZES: usize = 64;
 
 /// The unit of file systems and devices, in bytes.
@@ -88,11 +88,10 @@ pub(super) struct Flow {
     appends: Appends,
 }
 
-/// The number of earlier requests that one may continue: some arrive out of order.
+/// Some requests arrive out of order.
 const RECENT: usize = 4;
 
-/// The minimum extent in mean requests: in smaller ones random requests often follow a recent one
-/// by chance.
+/// In smaller extents random requests often follow a recent one by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
 #[derive(Default)]
@@ -101,11 +100,8 @@ struct Appends {
     next: usize,
     extent: Option<(u64, u64)>,
     bytes: u64,
-    /// Requests that continue the one before or write its end again.
     strict: u64,
-    /// Requests as in `strict`, or next to another recent one.
     near: u64,
-    /// Requests as in `near`, without those that only write the same end again.
     forward: u64,
     backward: u64,
 }
@@ -130,7 +126,6 @@ impl Appends {
         self.extent = Some((first.min(start), last.max(end)));
     }
 
-    /// Returns 0 if the file never grows.
     fn share(&self, requests: u64) -> f64 {
         if self.forward == 0 {
             return 0.0;

@@ -32,7 +32,7 @@ use timeline::CourseRecorder;
 
 pub const SCHEMA: &str = "halfpower.profile/1";
 
-/// The maximum number of files with a profile of their own; later files share one.
+/// Later files share one profile.
 const MAX_FILES: usize = 4096;
 
 const MAX_CALLERS: usize = 64;
@@ -69,7 +69,6 @@ pub struct Profile {
     pub verdict: Option<Verdict>,
 }
 
-/// Returns the JSON schema of [`Profile`].
 pub fn schema() -> String {
     serde_json::to_string_pretty(&schemars::schema_for!(Profile)).unwrap_or_default() + "\n"
 }

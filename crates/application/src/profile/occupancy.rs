@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The maximum number of requests that are followed; with more, the earliest to end is left out.
+/// With more requests, the earliest to end is left out.
 const MAX_FOLLOWED: usize = 1 << 16;
 
 /// Requests under way.

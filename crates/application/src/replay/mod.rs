@@ -18,7 +18,6 @@ pub use source::ReplaySource;
 
 use apptrace::foreign::ForeignError;
 
-/// A trace that cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error(transparent)]

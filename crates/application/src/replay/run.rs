@@ -15,12 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// The maximum requests outstanding of a thread without known ends.
 pub(super) const MAX_DEPTH: u32 = 1024;
-/// The maximum number of files with a target of their own; more share one.
 const MAX_FILES: usize = 256;
-/// The multiple of bytes at which files that share a target begin.
 const REGION: u64 = 1 << 20;
 
-/// The pace of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// The recorded pauses, divided by this.
@@ -39,7 +36,6 @@ pub enum Layout {
     Regions(TargetSpec),
 }
 
-/// Settings of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     pub pace: Pace,
@@ -67,7 +63,6 @@ impl Settings {
 struct Places {
     specs: Vec<TargetSpec>,
     spots: Vec<Spot>,
-    /// The used bytes of the largest target.
     used: u64,
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::{Pattern, Workload};
 
-/// The maximum number of steps, which are held in memory.
+/// Steps are held in memory.
 const MAX_STEPS: usize = 1 << 25;
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// The operation of a step, which groups latencies.

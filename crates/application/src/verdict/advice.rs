@@ -9,7 +9,7 @@ use workload::{OpKind, Workload};
 const MIN_GAIN: f64 = 1.1;
 /// The number of writes or transactions that share a flush.
 pub(super) const GROUP: u32 = 8;
-/// The maximum size of an advised request in bytes; larger ones gain little.
+/// Larger requests gain little.
 const MAX_LARGER: u32 = 1 << 20;
 
 pub(super) fn advice(

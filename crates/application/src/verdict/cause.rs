@@ -11,12 +11,11 @@ use workload::OpKind;
 const RARELY: f64 = 0.2;
 const FEW_FROM_DEVICE: f64 = 0.1;
 const AT_LIMIT: f64 = 0.9;
-/// The maximum share of a limit: more than 1, because a recording may begin with burst credit.
+/// May exceed 1, because a recording may begin with burst credit.
 const MAX_SHARE: f64 = 1.5;
 /// The minimum share of a throttle that one request at a time gets.
 const PART_OF_THROTTLE: f64 = 0.75;
 const MOST_AGAIN: f64 = 0.5;
-/// The mean number under way below which requests come one after the other.
 const ABOUT_ONE: f64 = 1.5;
 const GAIN: f64 = 1.25;
 
@@ -30,7 +29,6 @@ struct Evidence<'a> {
 
 type Named = (Bottleneck, Cause);
 
-/// The causes in the order in which they are tried: the first that holds is the limit.
 const CAUSES: [fn(&Evidence<'_>) -> Option<Named>; 10] = [
     |one| one.own_pauses(),
     |one| one.page_cache(),

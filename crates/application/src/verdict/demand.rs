@@ -8,7 +8,6 @@ pub(super) struct Demand {
     pub role: Role,
     pub op: OpKind,
     pub files: u64,
-    /// The file that is waited for longest.
     pub name: String,
     pub shape: Shape,
     pub iops: f64,
@@ -54,7 +53,6 @@ struct Sums {
     syncs: f64,
     sync_ns: f64,
     busy_ns: f64,
-    /// Requests under way times time, summed over the files.
     spent_ns: f64,
     grown: f64,
     device: Option<(f64, f64)>,

@@ -7,7 +7,6 @@ use measure::stats::{Estimate, ratio_of_estimates};
 use results::{Point, Results};
 use workload::{OpKind, Pattern, Workload};
 
-/// The maximum factor between two queues of the same depth.
 const SAME_DEPTH: f64 = 1.5;
 
 const NEAR_SIZE: f64 = 4.0;
@@ -102,7 +101,6 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Random reads, and durable writes, have the rate of the device either way.
     fn is_as_buffered(&self, point: &Point) -> bool {
         let shape = self.demand.shape;
         point.workload.buffering.is_direct() == shape.direct
@@ -213,8 +211,7 @@ impl<'a> References<'a> {
         self.by_depth(&points, self.demand.shape.request_bytes)
     }
 
-    /// Returns the best rate of the size; `None` unless the study tried more outstanding than the
-    /// application has.
+    /// Returns `None` unless the study tried more requests outstanding than the application has.
     pub(super) fn best(&self) -> Option<Reference> {
         let all = self.depths();
         let deepest = all.last().map_or(0, |one| one.outstanding);
@@ -223,7 +220,6 @@ impl<'a> References<'a> {
         best.filter(|_| tried)
     }
 
-    /// Returns the rate at the smallest depth that nearly reaches the best one.
     pub(super) fn enough(&self) -> Option<Reference> {
         let best = self.best()?.iops;
         self.depths().into_iter().find(|one| one.iops >= GOOD * best)

@@ -12,12 +12,11 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::io::{BufRead, Read};
 
-/// Maximum length of a line: a name, an action and two numbers.
+/// A line has a name, an action and two numbers.
 const MAX_LINE_BYTES: usize = 8192;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// The action of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Request(Op),
@@ -25,7 +24,6 @@ pub enum Action {
     Trim,
 }
 
-/// One action, with its time and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The time to issue it, since the start.

@@ -93,7 +93,7 @@ impl Names {
         Ok(file)
     }
 
-    /// Forgets a file that was removed or renamed: a later one may have its name.
+    /// A later file may have the name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

@@ -4,7 +4,6 @@ use super::plan::{Cell, HistogramCells, PhaseKind, PtsPlan, Until};
 use crate::steady::WINDOW;
 use serde::Serialize;
 
-/// Time and bytes of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseEstimate {
     pub title: String,
@@ -16,7 +15,6 @@ pub struct PhaseEstimate {
     pub max_written_bytes: f64,
 }
 
-/// Time and bytes of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
     /// The assumed rate of all requests.

@@ -7,13 +7,12 @@ use machine::{Engine, Error, Machine, Nanos, Part, Result, RunOptions, TargetFac
 use measure::{Sample, gather, streams};
 use workload::{Pattern, Stop, Workload};
 
-/// The parts of a preconditioning, which can continue between them.
+/// A preconditioning can continue between its parts.
 const FILL_PARTS: u64 = 64;
 const FILL_DEPTH: u32 = 32;
 const PARTS: usize = 12;
 const PERCENTILES: [f64; 8] = [1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 
-/// Progress of a test.
 #[derive(Debug, Clone)]
 pub struct PtsProgress<'a> {
     pub phase: &'a str,

@@ -34,7 +34,7 @@ pub(super) struct Processes {
     sizes: HashMap<Index, u64>,
 }
 
-/// The maximum buffer or range of a request; larger ones are an error in the text.
+/// Larger buffers and ranges are an error in the text.
 const MAX_BYTES: u64 = 1 << 40;
 
 impl Processes {
