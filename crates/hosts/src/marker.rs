@@ -13,7 +13,6 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// Takes a `unique` that differs between two runs.
     pub(crate) fn in_directory(directory: &Path, unique: u64) -> std::io::Result<Made> {
         let name = format!("halfpower-{}-{unique:016x}.marker", std::process::id());
         let path = directory.join(&name);

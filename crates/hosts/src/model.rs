@@ -2,7 +2,7 @@
 
 use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
-/// A model can then be tested on one of the steps.
+/// With this many steps, a model can be tested on one of them.
 const MIN_STEPS: usize = 4;
 
 type Rates = [(f64, f64)];
@@ -33,7 +33,6 @@ impl Fitted {
     }
 }
 
-/// A shared part is full only below this share of the free clients' rates.
 const FULL_SHARE: f64 = 0.9;
 
 /// Fits the first rates to free clients and the others to a peak, in the best division.
@@ -77,7 +76,6 @@ fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     errors.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// Returns the model that is better on steps it has not seen.
 pub(crate) fn model(steps: &[ScalingStep]) -> Option<ScalingModel> {
     let rates: Vec<(f64, f64)> = (steps.iter())
         .map(|step| (f64::from(step.clients), step.throughput_bytes_per_s))

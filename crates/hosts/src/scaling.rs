@@ -19,7 +19,7 @@ const IMPOSSIBLE: f64 = 1.15;
 
 const BUSY_PERCENT: f64 = 90.0;
 
-/// The rest are headers and pauses of the protocol.
+/// The rest of a link's speed goes to headers and pauses of the protocol.
 const LINK_PERCENT: f64 = 85.0;
 
 /// Returns the scaling of each workload measured with several numbers of clients.

@@ -14,7 +14,6 @@ pub(crate) struct Falls {
 }
 
 impl Falls {
-    /// Returns the bytes before the last fall.
     pub(crate) fn bytes(&self) -> f64 {
         self.middle.unwrap_or(self.fast).to_bytes as f64
     }
@@ -58,7 +57,6 @@ pub(crate) fn falls(levels: &[Level]) -> Option<Falls> {
     Some(Falls { fast, middle: middle(levels, &fast, slow), slow })
 }
 
-/// Returns the levels between the fast and the last one, if they have one rate.
 fn middle(levels: &[Level], fast: &Level, slow: f64) -> Option<Level> {
     let from = levels.iter().position(|level| level.from_bytes >= fast.to_bytes)?;
     let own = &levels[from..levels.len() - 1];

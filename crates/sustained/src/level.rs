@@ -125,7 +125,6 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Finds the fractional index at which the rate changed.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();

@@ -69,7 +69,6 @@ pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Op
     Some(Reserves { first, second: Some(last.reserve(&falls, recoveries, first.size_bytes)) })
 }
 
-/// Returns the store before another; meanwhile it passes on the middle rate.
 fn before(falls: &Falls, last: ReserveKind) -> Reserve {
     let rate = falls.fast.bytes_per_s;
     let slow = falls.middle.map_or(falls.slow, |middle| middle.bytes_per_s);

@@ -74,7 +74,6 @@ pub struct Series {
     points: Vec<SeriesPoint>,
     /// The pushed points per kept point, minus one.
     merged: u32,
-    /// The pushed points in the last kept one.
     last: u32,
 }
 

@@ -106,7 +106,6 @@ pub(super) struct File {
     syncs: Syncs,
     occupancy: Occupancy,
     write_end: u64,
-    /// Whether other interfaces than system calls were used.
     queued: bool,
     pub(super) deleted: bool,
     pub(super) device: DeviceWork,

@@ -13,7 +13,6 @@ use measure::histogram::Histogram;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The maximum requests outstanding of a thread without known ends.
 pub(super) const MAX_DEPTH: u32 = 1024;
 const MAX_FILES: usize = 256;
 const REGION: u64 = 1 << 20;

@@ -66,7 +66,6 @@ pub(super) enum Act {
 pub(super) enum After {
     Begin,
     End(u32),
-    /// The start of this step, if no earlier end is known.
     Start(u32),
 }
 

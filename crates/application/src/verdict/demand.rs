@@ -23,7 +23,6 @@ pub(super) struct Demand {
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
     pub working_set_bytes: u64,
-    /// The smallest cache that serves most of the repeated reads.
     pub cache_bytes: u64,
 }
 

@@ -56,7 +56,6 @@ impl Reference {
         }
     }
 
-    /// Returns the ratio of another rate, times `work`, to this one.
     pub(super) fn gain_of(&self, after: &Reference, work: f64) -> Share {
         let ratio = after.iops / self.iops * work;
         let both = estimate(self.iops, self.iops_interval_95)
@@ -248,8 +247,6 @@ impl<'a> References<'a> {
         sizes
     }
 
-    /// Returns the nearest pair of points that differ only in a setting: before and after the
-    /// change.
     pub(super) fn pair(
         &self,
         before: impl Fn(&Workload) -> bool,

@@ -80,7 +80,6 @@ impl Source {
         ForeignError::Byte { byte: self.at, reason: reason.into() }
     }
 
-    /// Returns `false` at the end of the file, if `may_end`.
     fn fill(&mut self, buffer: &mut [u8], may_end: bool) -> Result<bool> {
         let mut filled = 0;
         while filled < buffer.len() {

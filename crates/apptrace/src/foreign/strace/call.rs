@@ -109,7 +109,6 @@ impl<'a> Call<'a> {
         descriptor(self.arguments.get(index)?)
     }
 
-    /// Returns a string argument; `None` if it is cut or absent.
     pub(super) fn string(&self, index: usize) -> Option<String> {
         unescape(self.arguments.get(index)?)
     }
