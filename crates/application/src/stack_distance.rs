@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use workload::rng;
 
-/// Mixes the bits of a block's number, in the same way on every run.
 #[derive(Default)]
 struct BlockHasher(u64);
 
@@ -84,7 +83,6 @@ impl StackDistances {
         }
     }
 
-    /// Returns the number of last accesses up to and including this slot.
     fn up_to(&self, slot: u32) -> u32 {
         let (mut index, mut sum) = (slot as usize + 1, 0);
         while index > 0 {

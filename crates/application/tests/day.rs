@@ -23,7 +23,6 @@ fn highest() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// Returns a second of a server: commits of a log, reads of a table all over it, and a new file.
 fn second(number: u64) -> Vec<Event> {
     let mut events = Vec::new();
     if number < u64::from(FILES) {
@@ -57,7 +56,6 @@ fn second(number: u64) -> Vec<Event> {
     events
 }
 
-/// The bytes written and not yet read.
 #[derive(Clone, Default)]
 struct Pipe(Rc<RefCell<VecDeque<u8>>>);
 

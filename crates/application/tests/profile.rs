@@ -172,9 +172,6 @@ impl Random {
     }
 }
 
-/// Returns the log of a busy database: commits of several clients in one write, the last block
-/// written again, slow syncs while more is written, and a recorder that drops some requests and
-/// swaps others. In every second log a replica reads.
 fn busy_log(random: &mut Random, is_read: bool) -> Vec<Event> {
     const BLOCK: u64 = 8192;
     let mut requests = Vec::new();

@@ -7,11 +7,10 @@ pub(crate) const VERSION: u8 = 1;
 
 pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
 pub(crate) const MAX_BLOCK_BYTES: usize = 1 << 20;
-/// The maximum length of a name (Linux's PATH_MAX); longer ones are cut.
+/// Longer names are cut (Linux's PATH_MAX).
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
 pub(crate) const MAX_INDICES: u32 = 1 << 24;
 
-/// The bytes of a block's kind, length and checksum.
 pub(crate) const BLOCK_HEAD_BYTES: usize = 1 + 4 + 8;
 pub(crate) const EVENTS: u8 = 1;
 pub(crate) const SUMMARY: u8 = 2;
@@ -91,8 +90,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// The values that requests are coded against. Each block starts again, so that it can be read by
-/// itself.
+/// Each block starts again, so that it can be read by itself.
 #[derive(Clone)]
 pub(crate) struct Last {
     pub(crate) at_ns: u64,

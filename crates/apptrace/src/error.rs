@@ -1,7 +1,6 @@
 use crate::code::MAX_BLOCK_BYTES;
 use std::io;
 
-/// A trace that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]

@@ -38,7 +38,6 @@ pub struct TracedFile {
     pub size_bytes: Option<u64>,
 }
 
-/// A file's new name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renamed {
     pub file: Index,
@@ -59,7 +58,6 @@ pub enum Kind {
     Unknown,
 }
 
-/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -80,7 +78,6 @@ pub enum Access {
     Open,
     Close,
     Unlink,
-    /// A block device discards a range.
     Discard,
     /// A block device is asked to flush its cache.
     Flush,
@@ -94,10 +91,8 @@ pub enum Access {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interface {
-    /// `read`, `pwrite`, `fsync` and their like.
     SystemCall,
     IoUring,
-    /// `io_submit`.
     Libaio,
     /// A page fault of a memory mapping.
     Mapping,
@@ -108,18 +103,15 @@ pub enum Interface {
 /// Flags of an open file, or of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OpenFile {
-    /// The file or request has O_DIRECT.
     pub direct: bool,
     /// O_DSYNC, O_SYNC or RWF_DSYNC: done means on stable storage.
     pub dsync: bool,
-    /// The file has O_APPEND.
     pub append: bool,
     /// The request, at a device, is metadata of a file system, such as its journal.
     #[serde(default)]
     pub metadata: bool,
 }
 
-/// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The start, in nanoseconds from the start of the recording.

@@ -25,7 +25,6 @@ pub struct Header {
 #[serde(default)]
 pub struct Summary {
     pub elapsed_ns: Nanos,
-    /// Events that the recording missed.
     pub lost: u64,
     pub requests: u64,
     /// The recorder's CPU time without the program's share of tracing; `None` if not measured.
@@ -33,7 +32,6 @@ pub struct Summary {
     /// The exit status of the command as a shell shows it; `None` if it was not started by the
     /// recorder, or still ran.
     pub exit_status: Option<i32>,
-    /// Sentences about missing requests.
     pub missing: Vec<String>,
     /// Calls whose requests show only at the devices: names and counts.
     pub only_at_devices: BTreeMap<String, u64>,

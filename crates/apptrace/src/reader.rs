@@ -82,7 +82,6 @@ impl<R: Read> TraceReader<R> {
         self.is_truncated
     }
 
-    /// Reads the next block of events; `false` after the last.
     fn next_block(&mut self) -> Result<bool> {
         let mut head = [0; code::BLOCK_HEAD_BYTES];
         let got = fill(&mut self.from, &mut head)?;
@@ -280,7 +279,6 @@ impl<R: Read> Iterator for TraceReader<R> {
     }
 }
 
-/// Reads until the buffer is full or the file ends; returns the bytes read.
 fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

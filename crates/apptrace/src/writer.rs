@@ -62,7 +62,6 @@ impl<W: Write> TraceWriter<W> {
         if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
     }
 
-    /// Returns the number of requests written so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
@@ -78,9 +77,6 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Writes the events held back, for readers.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn flush(&mut self) -> Result<()> {
         self.end_block()?;
         Ok(self.to.flush()?)

@@ -126,7 +126,6 @@ proptest! {
         prop_assert_eq!((summary.requests, summary.lost, reader.is_truncated()), (count, 3, false));
     }
 
-    /// A flipped byte is an error or, past the header, at least never other events than written.
     #[test]
     fn damage_is_noticed(at in any::<prop::sample::Index>(), bit in 0u8..8) {
         let mut events = starts();

@@ -85,7 +85,6 @@ impl Directory {
         resolve(path, None, &mut Vec::new())
     }
 
-    /// Returns the path that led here.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -182,9 +181,6 @@ impl Directory {
     }
 
     /// Reads the attributes of the file that a name leads to with one call (`stat`).
-    ///
-    /// # Errors
-    /// Missing, or no permission.
     pub fn stat(&self, name: &OsStr) -> io::Result<()> {
         statat(self, name, AtFlags::empty())?;
         Ok(())
@@ -217,23 +213,14 @@ impl Directory {
         }
     }
 
-    /// Removes a file's name.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::empty())?)
     }
 
-    /// Makes a directory in this one.
-    ///
-    /// # Errors
-    /// The system's, if the name exists.
     pub fn make_directory(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         Ok(mkdirat(self, name, bits(mode))?)
     }
 
-    /// Removes an empty directory from this one.
-    ///
-    /// # Errors
-    /// The system's, if it is not empty.
     pub fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
     }
@@ -298,7 +285,7 @@ fn hold(
     Ok(resolved)
 }
 
-/// Resolves a path name by name, to see every link; creates what is missing with `mode`.
+/// Goes name by name, to see every link.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?

@@ -11,7 +11,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
-/// A created directory; there is none here.
 pub type MadeDirectory = Infallible;
 
 fn unsupported() -> io::Error {
@@ -137,7 +136,6 @@ pub fn is_trusted(_: &Metadata) -> bool {
     false
 }
 
-/// Always fails.
 pub fn check_trusted(_: &Metadata) -> io::Result<()> {
     let why = format!("halfpower cannot check on {} who owns it", std::env::consts::OS);
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
@@ -160,7 +158,6 @@ pub fn is_block_device(_: &Metadata) -> bool {
     false
 }
 
-/// Always fails.
 pub fn inode(_: &Metadata) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -169,12 +166,10 @@ pub fn is_own_open_file(_: &Path) -> bool {
     false
 }
 
-/// Always fails.
 pub fn read_attribute(_: &File, _: &str, _: usize) -> io::Result<Vec<u8>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Always fails.
 pub fn write_attribute(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -125,9 +125,6 @@ pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option
 }
 
 /// Fails unless the file is regular. Pass the metadata of the open file, which cannot be replaced.
-///
-/// # Errors
-/// Not a regular file.
 pub fn check_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());

@@ -78,7 +78,6 @@ pub fn inode(metadata: &Metadata) -> io::Result<u64> {
     Ok(metadata.ino())
 }
 
-/// Returns whether the path names an open file of this process.
 pub fn is_own_open_file(path: &Path) -> bool {
     ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
         || ["/dev/fd", "/proc/self/fd"]
@@ -86,7 +85,6 @@ pub fn is_own_open_file(path: &Path) -> bool {
             .any(|directory| path.parent() == Some(Path::new(directory)))
 }
 
-/// Reads an extended attribute of at most `max_bytes`.
 pub fn read_attribute(file: &File, name: &str, max_bytes: usize) -> io::Result<Vec<u8>> {
     attribute::read(file, name, max_bytes)
 }
@@ -133,7 +131,6 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-/// Makes reads wait for the writer.
 pub(crate) fn let_wait(file: &File) -> io::Result<()> {
     Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::NONBLOCK)?)
 }

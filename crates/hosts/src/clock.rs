@@ -5,18 +5,14 @@ use ::machine::Nanos;
 /// A request for the other clock's time, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// The time of the request, on our clock.
     pub sent: Nanos,
-    /// The time on the other clock.
     pub there: Nanos,
-    /// The time of the answer's arrival, on our clock.
     pub returned: Nanos,
 }
 
 /// Another clock's lead over ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offset {
-    /// The other clock minus ours.
     pub ns: i64,
     /// The maximum error: half the round trip.
     pub error_ns: Nanos,

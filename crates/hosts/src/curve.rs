@@ -2,7 +2,7 @@
 
 use measure::Sample;
 
-/// Completed requests over time; linear between the ends of slices.
+/// The curve is linear between the ends of slices.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
     /// Nanoseconds from the agreed start, and requests completed by then; both rise.
@@ -10,7 +10,6 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Returns the curve of a run whose measured part began at `began_ns`.
     pub(crate) fn of(sample: &Sample, began_ns: i64) -> Curve {
         let began = began_ns as f64;
         let (end, all) = (began + sample.measured_ns.max(1) as f64, sample.requests as f64);

@@ -13,14 +13,12 @@ use workload::Workload;
 /// kills processes about a second after it has asked them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
-/// The minimum time of a wait that begins after the interrupt: a living process answers in it.
+/// A living process answers in this time.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// The time at which the user's interrupt was noticed: the patience of all waits together begins
-/// then.
+/// The patience of all waits together begins at this time.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
-/// A wait that ends some time after the user's interrupt.
 pub(crate) struct Wait<'i> {
     is_interrupted: &'i dyn Fn() -> bool,
     patience: Duration,
@@ -67,9 +65,6 @@ pub(crate) fn run_once<M: Machine>(
 pub type Perform<'p> = &'p mut dyn FnMut(&str, Option<Nanos>) -> Result<String, Failure>;
 
 /// Refuses every job, for commands without jobs.
-///
-/// # Errors
-/// Always.
 pub fn no_jobs(_job: &str, _start: Option<Nanos>) -> Result<String, Failure> {
     Err(Error::Unsupported("this command has no jobs".into()).into())
 }
@@ -119,14 +114,11 @@ pub fn follow<M: Machine>(
 }
 
 /// Reports to rank 0 that this rank has removed its files and ends.
-///
-/// # Errors
-/// Rank 0 is gone.
 pub fn say_finished(group: &impl Group) -> Result<(), GroupError> {
     send(group, 0, &Answer::Finished)
 }
 
-/// Opens the targets, but writes nothing before rank 0 says that all ranks may.
+/// Writes nothing before rank 0 says that all ranks may.
 fn open<'m, M: Machine>(
     group: &impl Group,
     machine: &'m M,
@@ -167,7 +159,7 @@ fn open<'m, M: Machine>(
     }
 }
 
-/// Reports the result of the check; returns whether all ranks may write.
+/// Returns whether all ranks may write.
 fn checked(
     group: &impl Group,
     result: Result<(), Failure>,

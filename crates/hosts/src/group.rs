@@ -13,13 +13,8 @@ pub trait Group {
     /// Returns this process's number, from 0.
     fn rank(&self) -> usize;
 
-    /// Returns the number of processes.
     fn size(&self) -> usize;
 
-    /// Sends bytes to a rank.
-    ///
-    /// # Errors
-    /// The rank is gone.
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
     /// Returns the next message from a rank; `None` if none arrives until then. In a wait of
@@ -35,7 +30,6 @@ pub trait Group {
     ) -> Result<Option<Vec<u8>>, GroupError>;
 }
 
-/// A message that cannot be exchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
     #[error("rank {0} has ended")]
@@ -44,15 +38,11 @@ pub enum GroupError {
     Unexpected { from: usize, why: String },
     #[error("rank {0} did not answer")]
     Silent(usize),
-    /// No more messages, because some rank has ended.
     #[error("a rank has ended, and the others cannot exchange messages any more")]
     Stuck,
 }
 
 /// Sends a message as JSON.
-///
-/// # Errors
-/// The rank is gone.
 pub fn send(group: &impl Group, to: usize, message: &impl Serialize) -> Result<(), GroupError> {
     let bytes = serde_json::to_vec(message)
         .map_err(|error| GroupError::Unexpected { from: group.rank(), why: error.to_string() })?;

@@ -7,7 +7,6 @@ use crate::lead_time::Preparation;
 use crate::message::{Answer, Failure, Order};
 use ::machine::Machine;
 
-/// The answer to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobDone {
     pub answer: String,

@@ -14,14 +14,12 @@ use std::path::Path;
 use std::time::Duration;
 use workload::Workload;
 
-/// Rank 0 waits this long for the others after an interrupt: less than a launcher waits before it
-/// kills.
+/// After an interrupt, rank 0 waits less than a launcher does before it kills.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// All ranks have ended within this time after the interrupt.
 const LAST_PATIENCE: Duration = Duration::from_millis(800);
 
-/// Round trips per clock and run.
 const ROUND_TRIPS: usize = 6;
 
 /// Good clocks drift apart by less than 0.1 ms in this time.
@@ -30,7 +28,6 @@ const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 /// Attempts to begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: u64 = 3;
 
-/// The name of a lost rank if it is not known which one is lost.
 const ANY_RANK: &str = "a rank";
 
 /// The reason why the work of all ranks ended.
@@ -45,7 +42,6 @@ pub enum Error {
     Lost(Vec<String>),
     #[error("interrupted")]
     Interrupted,
-    /// An unexpected message.
     #[error("{0}")]
     Confused(String),
 }
@@ -85,7 +81,6 @@ pub struct Leader<'a, G: Group, M: Machine> {
     is_interrupted: &'a dyn Fn() -> bool,
     noticed: Noticed,
     lost: Vec<usize>,
-    /// No more messages can be exchanged.
     is_stuck: bool,
 }
 
@@ -192,7 +187,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(leader)
     }
 
-    /// Returns the processes of the ranks on this rank's host.
     fn beside(&self, rank: usize) -> Vec<u32> {
         let here = self.processes.iter().filter(|(space, _)| *space == self.processes[rank].0);
         here.map(|(_, process)| *process).collect()
@@ -211,7 +205,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         &self.processes
     }
 
-    /// Returns a rank's request, with its role in a file that all write; `own`: rank 0's targets.
     fn joined(&self, rank: usize, request: &RunRequest, own: &[TargetFacts]) -> RunRequest {
         let mut request = request.clone();
         for (spec, own) in request.targets.iter_mut().zip(own) {
@@ -310,7 +303,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         place.is_dir().then_some(place.as_path())
     }
 
-    /// Returns the ranks that do not see rank 0's directory, after all have accepted their targets.
     fn agree(
         &mut self,
         own: Result<(), Failure>,
@@ -507,7 +499,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         !self.lost.is_empty()
     }
 
-    /// Sends an order, but not to a lost rank, which would take no message.
+    /// A lost rank would take no message.
     pub(crate) fn order(&mut self, rank: usize, order: &Order) -> Result<(), Error> {
         if self.lost.contains(&rank) {
             return Err(self.lost_rank(rank));

@@ -3,13 +3,11 @@
 use ::machine::{Allocation, Buffering, CacheState, Nanos};
 use workload::Workload;
 
-/// The time for messages and threads, on top of the preparation.
 const MARGIN_NS: Nanos = 10_000_000;
 
 /// Preparing twice differs by less than this factor, mostly.
 const SPREAD: f64 = 1.5;
 
-/// The time for a preparation that was not seen yet.
 const FIRST_NS: Nanos = 30_000_000;
 
 const MAX_NS: Nanos = 60_000_000_000;
@@ -19,7 +17,6 @@ const KEPT: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Preparation {
-    /// Prepares a target's space and the page cache.
     Run {
         read_percent: u8,
         buffering: Buffering,
@@ -42,7 +39,6 @@ pub(crate) struct LeadTimes {
 }
 
 impl LeadTimes {
-    /// Returns the time from the order to the start.
     pub(crate) fn of(&self, wanted: impl Into<Preparation>) -> Nanos {
         let wanted = wanted.into();
         let known = self.needed.iter().find(|(preparation, _)| *preparation == wanted);

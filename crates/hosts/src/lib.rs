@@ -2,8 +2,7 @@
 //!
 //! A [`Group`] is a set of ranks that exchange messages: over MPI with the feature `mpi`, or
 //! threads of one process. Rank 0 is the [`Leader`], the others [`follow()`]. Each measures its own
-//! computer with the usual runner; [`merge()`] makes one run of all their runs. So a group is one
-//! [`GroupMachine`] with several clients, which every command can measure.
+//! computer with the usual runner; [`merge()`] makes one run of all their runs.
 
 mod clock;
 mod curve;

@@ -16,7 +16,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use workload::Workload;
 
-/// The smallest test file of a client whose size the group chooses.
 const MIN_BYTES: u64 = MIB;
 
 /// Returns the order in which ranks join: one of each host, then the second of each, and so on.
@@ -35,7 +34,6 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     leader: RefCell<Leader<'a, G, M>>,
     machine: &'a M,
     order: Vec<usize>,
-    /// Workloads that every rank checks before anything is written.
     workloads: Vec<Workload>,
     files: Files,
     /// How the ranks divide the file that all use, or why there is none.
@@ -43,17 +41,13 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,
     ended: RefCell<Option<GroupError>>,
-    /// A number that differs between two markers.
     unique: Cell<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Files {
-    /// Each has its own.
     Own,
-    /// All use the target.
     One(SharedFile),
-    /// Each has its own in a directory, and all share another there.
     OwnAndOne,
 }
 
@@ -120,7 +114,6 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Returns warnings about the ranks for a document.
     pub fn warnings(&self) -> Vec<String> {
         let (leader, seen) = (self.leader.borrow(), self.seen.borrow());
         let clients = leader.clients();
@@ -150,7 +143,6 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         self.ended.borrow().as_ref().map(ToString::to_string)
     }
 
-    /// Returns the workload of a rank, with its own random sequence and data.
     fn own(&self, workload: &Workload, rank: usize) -> Workload {
         let seed = workload.seed.wrapping_add(rank as u64);
         let mut own = Workload { seed, clients: None, ..workload.clone() };
@@ -172,8 +164,6 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         request
     }
 
-    /// Returns the file for all ranks in the directory of their own files: as large as those
-    /// together.
     fn file_for_all(&self, spec: &TargetSpec) -> Option<TargetSpec> {
         let [place] = spec.places.as_slice() else { return None };
         let size = spec.size?.checked_mul(self.order.len() as u64)?;
@@ -195,7 +185,6 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         self.leader.borrow_mut().open(&requests, self.unique.get())
     }
 
-    /// Opens the files of the ranks and the one for all, but not that one if a rank refuses it.
     fn open_files(&self, spec: &TargetSpec) -> std::result::Result<OpenGroup<'a, M>, GroupError> {
         let Some(one) = self.file_for_all(spec) else { return self.open_ranks(spec, None) };
         match self.open_ranks(spec, Some(&one)) {
@@ -217,7 +206,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Returns the size of each rank's file if it is not given: together they take what one would.
+    /// All files together take what one would.
     fn size_of_each(&self, spec: &TargetSpec) -> Result<Option<u64>> {
         if spec.size.is_some() || !spec.places.iter().all(|place| place.is_dir()) {
             return Ok(spec.size);
@@ -247,7 +236,6 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         Ok(Some(each))
     }
 
-    /// Converts an error of the group to one of a machine; the end of the group is kept.
     fn failed(&self, error: GroupError) -> Error {
         match error {
             GroupError::Failed(failures) => {
@@ -312,7 +300,6 @@ impl<G: Group, M: Machine> ClientRuns for GroupMachine<'_, G, M> {
 impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
     type Target = GroupTarget<'a, M>;
 
-    /// Returns the facts of rank 0's computer, with the processors of all hosts.
     fn facts(&self) -> MachineFacts {
         let processors =
             hosts(self.leader.borrow().clients()).iter().map(|one| one.processors).sum();
@@ -413,7 +400,6 @@ impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
         self.machine.processors()
     }
 
-    /// Measures the memory of rank 0's computer.
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>> {
         self.machine.memory(for_ns)
     }

@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 256;
 
-/// A marker that is removed when this is dropped.
 pub(crate) struct Made {
     pub(crate) marker: Marker,
     path: PathBuf,
 }
 
 impl Made {
-    /// Makes a marker under a new name in a directory; `unique` differs between two runs.
     pub(crate) fn in_directory(directory: &Path, unique: u64) -> std::io::Result<Made> {
         let name = format!("halfpower-{}-{unique:016x}.marker", std::process::id());
         let path = directory.join(&name);

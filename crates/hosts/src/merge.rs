@@ -7,7 +7,6 @@ use measure::{ClientSample, ClientsRun, Options, Sample, Together, stats};
 use results::Client;
 use workload::{Stop, Workload};
 
-/// One run of one rank.
 #[derive(Debug, Clone)]
 pub struct ClientRun {
     pub rank: usize,
@@ -28,7 +27,6 @@ pub struct NoWindow {
     last: String,
 }
 
-/// Returns the part of a run at its start that is not measured.
 fn ramp_ns(workload: &Workload, options: Options) -> Nanos {
     let learning = if workload.reap == Reap::Auto { machine::REAP_LEARNING_NS } else { 0 };
     options.ramp_ns.max(learning)
@@ -126,7 +124,6 @@ pub fn merge(
     Ok(sample)
 }
 
-/// Returns the share of a client with this rate; `first`: when the first one began.
 fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSample {
     let (cpu, elapsed_ns) = (run.sample.usage.cpu, run.sample.usage.elapsed_ns);
     ClientSample {
@@ -154,7 +151,6 @@ pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [His
     all
 }
 
-/// Adds up everything but the times.
 fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     let samples = || runs.iter().map(|run| &run.sample);
     let requests: u64 = samples().map(|sample| sample.requests).sum();
@@ -182,7 +178,7 @@ fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     }
 }
 
-/// Groups by host: what the kernel counts for the whole computer is the same for all its ranks.
+/// What the kernel counts for the whole computer is the same for all ranks of a host.
 fn by_host<'a>(runs: &'a [ClientRun], clients: &[Client]) -> Vec<Vec<&'a ClientRun>> {
     let mut hosts: Vec<(&str, Vec<&ClientRun>)> = Vec::new();
     for run in runs {
@@ -255,7 +251,6 @@ fn usage(runs: &[ClientRun], clients: &[Client]) -> Usage {
     }
 }
 
-/// Returns the warnings of all runs: that of one client with its name, that of several once.
 fn warnings(runs: &[ClientRun], clients: &[Client]) -> Vec<Warning> {
     let merged = Warning::merged(runs.iter().flat_map(|run| &run.sample.usage.warnings));
     let named = |(warning, _): (Warning, usize)| {

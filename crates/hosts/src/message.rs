@@ -13,7 +13,6 @@ pub struct Hello {
     pub version: String,
     pub host: String,
     pub processors: u32,
-    /// The number of the process on its host.
     pub process: u32,
     /// Identifies the kernel and its set of process numbers.
     pub process_space: String,
@@ -34,7 +33,6 @@ pub(crate) enum Order {
         marker: Marker,
     },
     Go,
-    /// A rank refused: write nothing.
     Stop,
     Run {
         workload: Box<Workload>,
@@ -66,11 +64,9 @@ pub(crate) enum Answer {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ran {
     pub(crate) sample: Box<Sample>,
-    /// Use of its busiest network link in percent, if known.
     pub(crate) network_percent: Option<f64>,
 }
 
-/// A small file that shows whether two ranks see the same directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
     pub(crate) name: String,

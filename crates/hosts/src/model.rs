@@ -2,7 +2,7 @@
 
 use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
-/// The minimum number of steps for a model that can be tested on one of them.
+/// With this many steps, a model can be tested on one of them.
 const MIN_STEPS: usize = 4;
 
 type Rates = [(f64, f64)];
@@ -27,14 +27,12 @@ impl Fitted {
         }
     }
 
-    /// Computes the mean squared relative error.
     fn error(self, rates: &Rates) -> f64 {
         let square = |&(clients, rate): &(f64, f64)| (self.at(clients) / rate - 1.0).powi(2);
         rates.iter().map(square).sum::<f64>() / rates.len() as f64
     }
 }
 
-/// A shared part is full only below this share of the free clients' rates.
 const FULL_SHARE: f64 = 0.9;
 
 /// Fits the first rates to free clients and the others to a peak, in the best division.
@@ -69,7 +67,6 @@ fn waiting(rates: &Rates) -> Option<Fitted> {
         .then(|| Fitted::Waiting { peak: 1.0 / slope, half: start / slope })
 }
 
-/// Returns the largest relative error on a step that the fit did not see; `None` if a fit fails.
 fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     let errors = (0..rates.len()).map(|out| {
         let mut others = rates.to_vec();
@@ -79,7 +76,6 @@ fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     errors.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// Returns the model that is better on steps it has not seen; `None` with too few steps.
 pub(crate) fn model(steps: &[ScalingStep]) -> Option<ScalingModel> {
     let rates: Vec<(f64, f64)> = (steps.iter())
         .map(|step| (f64::from(step.clients), step.throughput_bytes_per_s))

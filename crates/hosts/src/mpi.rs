@@ -48,7 +48,7 @@ pub struct MpiRank {
     is_stuck: Cell<bool>,
 }
 
-/// An order to the thread that calls MPI. It answers each but the last.
+/// The thread that calls MPI answers each order but the last.
 enum Call {
     Send(usize, Vec<u8>),
     Receive { from: usize, began: Instant, until: Instant },
@@ -189,7 +189,7 @@ struct Service<'s> {
 }
 
 impl Service<'_> {
-    /// Answers until the rank goes; returns whether it leaves the others.
+    /// Returns whether the rank leaves the others.
     fn answer_all(
         &self,
         calls: &Receiver<Call>,

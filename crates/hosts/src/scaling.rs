@@ -19,8 +19,7 @@ const IMPOSSIBLE: f64 = 1.15;
 
 const BUSY_PERCENT: f64 = 90.0;
 
-/// Share of its speed from which a network link limits a client: the rest are headers and pauses of
-/// the protocol.
+/// The rest of a link's speed goes to headers and pauses of the protocol.
 const LINK_PERCENT: f64 = 85.0;
 
 /// Returns the scaling of each workload measured with several numbers of clients.
@@ -96,7 +95,6 @@ fn limit(steps: &[ScalingStep], growth: GrowthNumbers, most: &PointClients) -> S
     limit_of_growth(&efficiencies, growth, are_busy(most))
 }
 
-/// Finds the limit of equal clients; `efficiencies` are in the order of the steps.
 fn limit_of_growth(
     efficiencies: &[Option<f64>],
     growth: GrowthNumbers,
@@ -174,7 +172,7 @@ fn operation_scaling(
     })
 }
 
-/// Returns the clients far below the median rate; with two, neither is the usual one.
+/// With two clients, neither is the usual one.
 fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
     let usual = median(rates);
     if rates.len() < 3 || usual <= 0.0 {

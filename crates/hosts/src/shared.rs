@@ -23,7 +23,6 @@ impl SharedFile {
         self.whole / ranks / self.request * self.request
     }
 
-    /// Restricts a workload to the part of a rank, as its [`Workload::client_files`] say.
     pub(crate) fn give(&self, workload: &mut Workload, rank: u64, ranks: u64) {
         // A client reads data that another has written.
         let shift = if workload.writes() { 0 } else { self.shift };

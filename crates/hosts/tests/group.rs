@@ -14,11 +14,9 @@ use workload::{Stop, Workload};
 
 static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
-/// This computer with another clock, and faults.
 struct Odd {
     host: Host,
     ahead_ns: i64,
-    /// Every run begins this much late.
     late_ns: Nanos,
     fails: bool,
 }
@@ -143,8 +141,6 @@ fn request(directory: &Path, workload: &Workload) -> RunRequest {
     RunRequest::in_turn(&spec, std::slice::from_ref(workload), Repeats::exactly(2))
 }
 
-/// Measures a workload with these numbers of clients, each run as often; points that have results
-/// if the group ends early.
 fn measured<'a>(
     group: &GroupMachine<'a, ThreadRank, Odd>,
     request: &RunRequest,

@@ -22,7 +22,6 @@ fn clients(count: usize) -> Vec<Client> {
     (0..count).map(client).collect()
 }
 
-/// A run at a constant rate whose requests take the given times.
 fn run(rate: f64, length_ns: u64, latencies: &[u64]) -> Sample {
     let requests = (rate * length_ns as f64 / 1e9).round() as u64;
     let mut reads = Histogram::new();

@@ -27,8 +27,7 @@ impl Page {
     }
 }
 
-/// Returns links and sources of the HTML files under `site` whose file or anchor does not exist, as
-/// `page: link`. Other sites are not visited.
+/// Returns the links as `page: link`; does not visit other sites.
 pub(crate) fn broken(site: &Path) -> Result<Vec<String>> {
     let mut pages = BTreeMap::new();
     read_pages(site, &mut pages)?;

@@ -12,7 +12,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
 
-/// The name of the example report in `docs/example.md`.
 const EXAMPLE: &str = "example";
 
 fn main() -> ExitCode {
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the book in `directory`, which must not exist yet; the study of `report` is the example.
+/// The directory must not exist yet; the study of `report` is the example.
 fn build(repository: &Path, report: &Path, directory: &Path) -> Result<()> {
     if directory.exists() {
         bail!("{} exists: remove it, or name another directory", directory.display());

@@ -9,7 +9,6 @@ use std::path::{Component, Path, PathBuf};
 
 const DOCS: &str = "docs";
 
-/// The place in the site of the repository's files outside `docs/`.
 const REPOSITORY: &str = "repository";
 
 /// Adds linked Markdown files outside `docs/` as chapters at the end, and makes every link one of
@@ -46,13 +45,11 @@ pub(crate) fn complete(book: &mut Book, repository: &Path) -> Result<BTreeMap<Pa
 
 struct Linked<'a> {
     repository: &'a Path,
-    /// The Markdown files outside `docs/`, in the order in which they are found.
     pages: Vec<PathBuf>,
     files: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl Linked<'_> {
-    /// Returns the text of the file `from` with links that are right in the site.
     fn rewritten(&mut self, text: &str, from: &Path) -> Result<String> {
         let mut changed = text.to_owned();
         // From the end, so that earlier places stay.
@@ -74,7 +71,7 @@ impl Linked<'_> {
         Ok(changed)
     }
 
-    /// Returns the link in the site; `None` if the link needs no change.
+    /// Returns `None` if the link needs no change.
     fn target(&mut self, link: &str, from: &Path) -> Result<Option<String>> {
         let (name, anchor) =
             link.split_once('#').map_or((link, None), |(name, anchor)| (name, Some(anchor)));
@@ -103,8 +100,7 @@ impl Linked<'_> {
     }
 }
 
-/// Returns a file's place in the site. The book would make a README the index of its directory, but
-/// not the links to it.
+/// The book would make a README the index of its directory, but not the links to it.
 fn place(path: &Path) -> PathBuf {
     if path.ends_with("README.md") {
         return Path::new(REPOSITORY).join(path.with_file_name("about.md"));
@@ -112,7 +108,6 @@ fn place(path: &Path) -> PathBuf {
     path.strip_prefix(DOCS).map_or_else(|_| Path::new(REPOSITORY).join(path), Path::to_owned)
 }
 
-/// Joins a name to the directory of `from`; resolves `.` and `..`.
 pub(crate) fn joined(from: &Path, name: &str) -> PathBuf {
     let mut path = from.parent().unwrap_or(from).to_owned();
     for part in Path::new(name).components() {

@@ -15,12 +15,9 @@ const FAST_SHARE: f64 = 0.5;
 const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;
 const MAX_RESTS: usize = 3;
-/// Steps after a rest are shorter by this factor.
 const FINER: u64 = 4;
-/// After this many steps within [`NEAR`] of the lasting rate it has fallen again.
 const FALLEN_STEPS: usize = 3;
 const NEAR: f64 = 1.15;
-/// Writes after a rest end at this multiple of the store.
 const MOST: f64 = 1.3;
 
 impl<M: Machine> Run<'_, '_, M> {
@@ -62,7 +59,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Rests and returns the time: for a kept rest, that of the earlier process.
+    /// Returns the time of the earlier process for a kept rest.
     pub(crate) fn rest(&mut self, seconds: f64) -> Result<f64> {
         if let Some(kept) = self.writer.kept_rest()? {
             self.report("resting", 0.0)?;
@@ -80,7 +77,6 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// Writes after a rest until the rate has fallen again.
     fn recover(&mut self, falls: &Falls, rest_s: f64) -> Result<Option<Recovery>> {
         let (points, cut_short) = self.until_fallen(falls, "writing after a rest")?;
         if points.is_empty() {
@@ -90,7 +86,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(Some(Recovery { rest_s, fast_bytes, middle_bytes, cut_short }))
     }
 
-    /// Writes until the lasting rate; returns `true` if a limit ended it before.
+    /// Returns `true` if a limit ended the writes before the lasting rate.
     pub(crate) fn until_fallen(
         &mut self,
         falls: &Falls,
@@ -113,7 +109,6 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok((points, false))
     }
 
-    /// Reads 4 KiB, then again during writes at the lasting rate.
     fn reads(&mut self, falls: Option<&Falls>) -> Result<Option<ReadsDuring>> {
         let facts = &self.writer.facts;
         let request = facts.direct_align_bytes.max(4096);

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Pattern;
 
-/// The name and version of the schema.
 pub const SUSTAINED_SCHEMA: &str = "halfpower.sustained/1";
 
 /// The behaviour of a target after its caches and its credit.
@@ -102,8 +101,7 @@ pub struct WearChange {
 }
 
 impl WearChange {
-    /// Describes a run by what is known, and compares wear. `earlier` is that of its parts before
-    /// an interruption.
+    /// Compares wear before and after a run; `earlier` is that of its parts before an interruption.
     pub fn of(
         before: Vec<Wear>,
         after: Vec<Wear>,
@@ -140,7 +138,6 @@ fn is_zero(bytes: &f64) -> bool {
 }
 
 impl Recovery {
-    /// Returns the bytes that were faster than the lasting rate.
     pub(crate) fn bytes(&self) -> f64 {
         self.fast_bytes + self.middle_bytes
     }
@@ -183,7 +180,6 @@ pub struct Unseen {
     pub needs_bytes: Option<f64>,
 }
 
-/// Returns the JSON schema of [`SustainedResult`].
 pub fn sustained_schema() -> String {
     let schema = schemars::schema_for!(SustainedResult);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

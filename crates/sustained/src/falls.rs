@@ -8,16 +8,12 @@ pub(crate) const FELL: f64 = 0.85;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Falls {
-    /// The level before the first fall.
     pub(crate) fast: Level,
-    /// The level between two falls.
     pub(crate) middle: Option<Level>,
-    /// The rate that lasts.
     pub(crate) slow: f64,
 }
 
 impl Falls {
-    /// Returns the bytes before the last fall.
     pub(crate) fn bytes(&self) -> f64 {
         self.middle.unwrap_or(self.fast).to_bytes as f64
     }
@@ -56,13 +52,11 @@ pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
     (lasts < fast.bytes_per_s * FELL).then_some((fast, lasts))
 }
 
-/// Finds the falls of a run; `None` without a cliff.
 pub(crate) fn falls(levels: &[Level]) -> Option<Falls> {
     let (fast, slow) = cliff(levels)?;
     Some(Falls { fast, middle: middle(levels, &fast, slow), slow })
 }
 
-/// Returns the levels between the fast and the last one, if they have one rate.
 fn middle(levels: &[Level], fast: &Level, slow: f64) -> Option<Level> {
     let from = levels.iter().position(|level| level.from_bytes >= fast.to_bytes)?;
     let own = &levels[from..levels.len() - 1];

@@ -11,14 +11,10 @@ use crate::writer::rotating;
 use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};
 
-/// The rest after a fill if the store's time is unknown.
 const REST_S: f64 = 60.0;
-/// A rest is longer than the store needs by this factor.
 const LONGER: f64 = 1.1;
-/// The maximum share of the time left that the rest may take.
 const REST_SHARE: f64 = 0.5;
 
-/// Returns the fills for which time or bytes were not enough.
 pub(crate) fn unseen(
     plan: &SustainPlan,
     result: &SustainedResult,
@@ -38,8 +34,7 @@ pub(crate) fn unseen(
 }
 
 impl<M: Machine> Run<'_, '_, M> {
-    /// Fills to each share, rests, and writes again at full speed. On an error the fills so far
-    /// stay.
+    /// On an error the fills so far stay.
     pub(crate) fn fills(
         &mut self,
         recoveries: &[Recovery],
@@ -73,7 +68,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Writes the space once; returns `false` if a limit ended it.
+    /// Returns `false` if a limit ended it.
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);
@@ -92,7 +87,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(true)
     }
 
-    /// Writes until the rate has fallen and stays; bytes and times count from here.
+    /// Counts bytes and times from here.
     fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
         let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.measured());
         let mut series = Series::default();

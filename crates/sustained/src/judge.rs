@@ -6,7 +6,6 @@ use crate::series::SeriesPoint;
 use crate::steady::{SteadyCheck, Unsteady, WINDOW, steady_state};
 use machine::Nanos;
 
-/// With this many steps the last level can be the lasting rate.
 const MIN_LAST_STEPS: usize = 25;
 /// The minimum length of the last level, as a share of the time before it: a drive may have a
 /// second, slower stage.
@@ -15,14 +14,12 @@ pub(crate) const LAST_SHARE: f64 = 0.5;
 /// fills at once.
 const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
-/// Heat explains a fall at most this far below the run's maximum; also the minimum rise that is
-/// heating.
+/// Heat explains a fall at most this far below the run's maximum.
 const HOTTEST_C: f64 = 3.0;
 const HEATED_C: f64 = 10.0;
 /// In teeth from heat, the rate falls at this much more than it rises at.
 const TOOTH_C: f64 = 1.0;
 
-/// Returns whether the rate has fallen and stays, in a run of at most `for_ns`.
 pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     let levels = levels(points);
     let (Some(_), Some(last)) = (cliff(&levels), levels.last()) else { return false };
@@ -32,7 +29,6 @@ pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     steps >= MIN_LAST_STEPS && last.seconds() >= ((from_s - start_s) * LAST_SHARE).max(floor_s)
 }
 
-/// Checks the steady state of the last level, in five equal parts.
 pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck> {
     let first = points.iter().position(|point| point.from_s >= last.from_s)?;
     let rates: Vec<f64> = points[first..].iter().map(SeriesPoint::bytes_per_s).collect();
@@ -68,7 +64,6 @@ pub(crate) fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     (here >= hottest - HOTTEST_C).then_some(here)
 }
 
-/// Returns the mean temperature at the falls, if above that at the rises.
 fn heat_of_teeth(points: &[SeriesPoint], level: &Level) -> Option<f64> {
     let [low, high] = level.saw_tooth?;
     let middle = (low * high).sqrt();

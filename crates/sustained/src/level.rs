@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 const MAX_BLOCKS: usize = 400;
 /// Half the interval of a block's rate, as a share: request boundaries move the rate by this much.
 const UNCERTAIN: f64 = 0.02;
-/// A block shorter than this share of the median is joined with the next.
 const SHORT: f64 = 0.5;
 
 /// A stretch of a run with a rate of its own.
@@ -45,7 +44,6 @@ impl Level {
     }
 }
 
-/// A range of points that count as one value.
 struct Block {
     first: usize,
     end: usize,
@@ -85,7 +83,6 @@ pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Returns the levels without teeth.
 fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     let blocks = blocks(points);
     if blocks.is_empty() {
@@ -128,7 +125,6 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Finds the fractional index at which the rate changed.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();
@@ -143,7 +139,6 @@ fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, 
     range.end as f64
 }
 
-/// Makes the level from one fractional index to another.
 fn level(points: &[SeriesPoint], from: f64, to: f64, rate: Option<f64>, slides: bool) -> Level {
     let last = points.len() - 1;
     let place = |at: f64| {

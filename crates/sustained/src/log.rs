@@ -4,7 +4,6 @@ use crate::series::SeriesPoint;
 use machine::{Error, Result, RunLog, Warning};
 use serde::{Deserialize, Serialize};
 
-/// What is kept of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kept {
@@ -13,7 +12,6 @@ pub(crate) enum Kept {
         warnings: Vec<Warning>,
     },
     Read(ReadTimes),
-    /// Reads, and the bytes written meanwhile.
     ReadDuring {
         reads: ReadTimes,
         bytes: u64,
@@ -37,7 +35,6 @@ pub(crate) struct ReadTimes {
 pub(crate) struct Log<'m> {
     log: Option<&'m dyn RunLog>,
     next: u64,
-    /// Kept steps may follow.
     goes_on: bool,
 }
 

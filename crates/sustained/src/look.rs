@@ -9,17 +9,14 @@ use crate::writer::{Writer, check_writable};
 use machine::{Error, Machine, Nanos, Result};
 use workload::Workload;
 
-/// Limits of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookLimits {
     pub for_ns: Nanos,
-    /// The maximum number of bytes to write.
     pub max_written: u64,
     /// The length of a step, which is one point of the result.
     pub step_ns: Nanos,
 }
 
-/// Writes as they went on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     pub points: Vec<SeriesPoint>,

@@ -3,19 +3,15 @@
 use machine::{Engine, Nanos};
 use workload::{Pattern, Workload};
 
-/// The share of the time for the first writes; the rests and reads need the remainder.
+/// The rests and reads need the remainder of the time.
 pub(crate) const FIRST_SHARE: f64 = 0.7;
-/// Steps between searches for levels.
 pub(crate) const LOOK_EVERY: usize = 8;
-/// The longest first rest in seconds.
 pub(crate) const FIRST_REST_S: f64 = 10.0;
 
 /// Settings of a sustained run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SustainPlan {
-    /// The maximum time.
     pub for_ns: Nanos,
-    /// The maximum number of bytes to write.
     pub max_written: u64,
     pub request_bytes: u32,
     /// [`Pattern::Seq`] or [`Pattern::Random`].
@@ -61,7 +57,6 @@ impl SustainPlan {
     }
 }
 
-/// Progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     pub doing: &'a str,

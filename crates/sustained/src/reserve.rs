@@ -52,7 +52,6 @@ pub struct Reserve {
 /// The stores behind a run's levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reserves {
-    /// The one that is empty first.
     pub first: Reserve,
     /// The store that ends at the second fall, if there is one.
     pub second: Option<Reserve>,
@@ -70,7 +69,6 @@ pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Op
     Some(Reserves { first, second: Some(last.reserve(&falls, recoveries, first.size_bytes)) })
 }
 
-/// Returns the store before another; meanwhile it passes on the middle rate.
 fn before(falls: &Falls, last: ReserveKind) -> Reserve {
     let rate = falls.fast.bytes_per_s;
     let slow = falls.middle.map_or(falls.slow, |middle| middle.bytes_per_s);
@@ -90,7 +88,6 @@ fn before(falls: &Falls, last: ReserveKind) -> Reserve {
     }
 }
 
-/// The store that ends at the last fall.
 struct Store {
     kind: ReserveKind,
     /// 1 if the store earns the slow rate under load too; 0 if only at rest.
@@ -114,7 +111,6 @@ impl Store {
         Store { kind, earns: f64::from(u8::from(earns)) }
     }
 
-    /// Makes the reserve; `first_bytes` are those in a store before it.
     fn reserve(&self, falls: &Falls, recoveries: &[Recovery], first_bytes: f64) -> Reserve {
         let (to_bytes, last) = (falls.bytes(), falls.middle.unwrap_or(falls.fast));
         let first_bytes = if self.earns > 0.0 { 0.0 } else { first_bytes };
@@ -142,7 +138,6 @@ impl Store {
     }
 }
 
-/// Returns the bytes that a store gave, if it earns this share of the slow rate.
 fn spent(falls: &Falls, fast: f64, middle: f64, earns: f64) -> f64 {
     let own = |bytes: f64, rate: f64| bytes * (1.0 - earns * falls.slow / rate);
     let of_middle = falls.middle.map_or(0.0, |level| own(middle, level.bytes_per_s));

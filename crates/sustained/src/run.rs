@@ -63,7 +63,6 @@ impl<M: Machine> Run<'_, '_, M> {
         if goes_on { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    /// Writes until the rate has fallen and stays, or to the limits.
     pub(crate) fn first(
         &mut self,
         share: f64,

@@ -3,11 +3,11 @@
 use crate::series::SeriesPoint;
 use measure::stats;
 
-/// The minimum number of stretches: fewer may be a change of level.
+/// Fewer stretches may be a change of level.
 const STRETCHES: usize = 5;
 /// The maximum ratio of the low rate to the high one.
 const TOOTH: f64 = 0.85;
-/// The minimum mean number of points per stretch: single ones are noise.
+/// Single points are noise.
 const LENGTH: usize = 3;
 /// A first stretch longer than the others by this factor is not a tooth: a cold drive or a full
 /// credit.
@@ -15,7 +15,6 @@ const LONG_BEGINNING: usize = 2;
 /// Changes within this share of high minus low on each side of the middle do not count.
 const HYSTERESIS: f64 = 0.15;
 
-/// Teeth at the end of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SawTooth {
     pub(crate) from: usize,

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of points: a week takes no more memory than an hour.
+/// A week takes no more memory than an hour.
 const MAX_POINTS: usize = 4096;
 
 /// A stretch of a run.
@@ -74,7 +74,6 @@ pub struct Series {
     points: Vec<SeriesPoint>,
     /// The pushed points per kept point, minus one.
     merged: u32,
-    /// The pushed points in the last kept one.
     last: u32,
 }
 
@@ -83,7 +82,6 @@ impl Series {
         &self.points
     }
 
-    /// Returns the number of bytes written.
     pub fn bytes(&self) -> u64 {
         self.points.last().map_or(0, |point| point.from_bytes + point.bytes)
     }

@@ -14,7 +14,6 @@ pub const WINDOW: usize = 5;
 pub const MAX_RANGE_PERCENT: f64 = 20.0;
 /// The maximum rise of the best linear fit over the window, in percent of the mean.
 pub const MAX_SLOPE_PERCENT: f64 = 10.0;
-/// The minimum number of values for the stricter check.
 const MIN_VALUES: usize = 20;
 /// From this correlation at any distance up to a third of the window, values have a pattern; and
 /// the spread, as a share of the mean, below which it does not matter. Noise exceeds the
@@ -109,7 +108,6 @@ pub fn steady_state(rounds: &[f64], within: &[f64]) -> Option<SteadyCheck> {
     })
 }
 
-/// Returns the slope of the best line, per value.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

@@ -9,7 +9,7 @@ use machine::{
 use measure::{Sample, gather, streams};
 use workload::{Stop, Workload};
 
-/// Runs steps on a target; never writes more than allowed.
+/// Never writes more than allowed.
 pub(crate) struct Writer<'m, M: Machine> {
     pub(crate) machine: &'m M,
     pub(crate) target: &'m M::Target,
@@ -17,13 +17,10 @@ pub(crate) struct Writer<'m, M: Machine> {
     log: Log<'m>,
     began: Nanos,
     position: u64,
-    /// The end of the space that steps write.
     space: u64,
-    /// Bytes of the steps.
     measured: u64,
     /// The maximum bytes that steps of killed processes may have written.
     lost: u64,
-    /// The maximum bytes of a step.
     largest: u64,
     max_written: u64,
     steps: u64,
@@ -52,7 +49,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         }
     }
 
-    /// Returns the maximum bytes that may have been written.
     pub(crate) fn written(&self) -> u64 {
         self.measured + self.lost
     }
@@ -61,12 +57,10 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.measured
     }
 
-    /// Times between two processes.
     pub(crate) fn gaps(&self) -> u32 {
         self.gaps
     }
 
-    /// Limits later steps to the target's first bytes.
     pub(crate) fn within(&mut self, bytes: u64) {
         (self.space, self.position) = (bytes, 0);
     }
@@ -79,8 +73,8 @@ impl<'m, M: Machine> Writer<'m, M> {
         (self.machine.now() - self.began) as f64 * 1e-9
     }
 
-    /// Returns the next step of an earlier process. `None` after the last: the gap is kept, and the
-    /// cut-off step may have written `most`.
+    /// Returns `None` after the last step: the gap is kept, and the cut-off step may have written
+    /// `most`.
     fn recall(&mut self, most: u64) -> Result<Option<Kept>> {
         let was_cut_off = self.log.is_cut_off();
         loop {
@@ -115,7 +109,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.log.keep(&Kept::Rested { seconds });
     }
 
-    /// Runs a step of at most `ns` and `max_bytes`; `None` if not even one request may be written.
+    /// Returns `None` if not even one request may be written.
     pub(crate) fn step(
         &mut self,
         workload: &Workload,
@@ -242,8 +236,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         all
     }
 
-    /// Runs workloads at once. Never repeats a run, unlike `measure::sample`, since each repeat
-    /// would write again.
+    /// Never repeats a run, unlike `measure::sample`, since each repeat would write again.
     fn run(&self, workloads: &[&Workload]) -> Result<Vec<Sample>> {
         let facts = &self.facts;
         let mut sources = workloads
@@ -282,8 +275,7 @@ pub(crate) fn rotating(facts: &TargetFacts) -> bool {
     facts.layers.iter().any(disk)
 }
 
-/// Refuses an unwritable target, and a simulated disk: its write cache is empty at each run and
-/// would never fill.
+/// Refuses a simulated disk, too: its write cache is empty at each run and would never fill.
 pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
     let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
     if facts.kind == TargetKind::Simulated && facts.layers.iter().any(disk) {

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use sustained::{SeriesPoint, levels};
 use workload::rng::{hash, unit};
 
-/// Returns points of one second each; the rate depends on the bytes so far.
 fn series(seconds: usize, seed: u64, rate: impl Fn(f64) -> f64) -> Vec<SeriesPoint> {
     let mut written = 0.0;
     let point = |second: usize| {

@@ -6,7 +6,6 @@ use common::{GIB, SECOND, drive, long, near, run};
 use sustained::{ReserveKind, StopReason, SustainPlan};
 use twin::description::Drive;
 
-/// Tries 16 combinations of size, rates and emptying.
 #[test]
 fn write_caches_are_found() {
     let mut wrong = Vec::new();
@@ -47,7 +46,6 @@ fn write_caches_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Tries 14 combinations of rate, burst and size, in bytes or requests.
 #[test]
 fn credits_are_found() {
     let mut wrong = Vec::new();

@@ -6,8 +6,6 @@ use common::{GIB, SECOND, long, near, run};
 use sustained::{ReserveKind, SustainPlan};
 use twin::description::Drive;
 
-/// One credit limits requests, one bytes; tries 8 combinations of which is empty first, rates and
-/// times.
 #[test]
 fn two_credits_are_found() {
     let mut wrong = Vec::new();
@@ -63,7 +61,6 @@ fn two_credits_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The drive has memory before a write cache before folding: 8 combinations of sizes and rates.
 #[test]
 fn two_caches_in_a_row_are_found() {
     let mut wrong = Vec::new();

@@ -3,7 +3,6 @@
 use sustained::{WINDOW, steady_state};
 use workload::rng::{hash, unit};
 
-/// The number of values in five rounds.
 const VALUES: usize = 60;
 
 /// Returns approximately normal noise: the sum of twelve uniform numbers.

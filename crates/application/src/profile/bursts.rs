@@ -4,7 +4,6 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The pause in seconds that ends a burst.
 const PAUSE_S: u64 = 3;
 
 /// Seconds with writes, and the pauses between them.
@@ -30,7 +29,6 @@ pub(super) struct BurstCounter {
 struct Burst {
     first: u64,
     last: u64,
-    /// Writes in the last second.
     in_last: u64,
 }
 
@@ -57,7 +55,6 @@ impl BurstCounter {
         self.ended + u64::from(self.current.is_some())
     }
 
-    /// Returns the bursts; `None` without writes.
     pub(super) fn bursts(&self, elapsed_ns: Nanos) -> Option<Bursts> {
         let burst = self.current?;
         let active = self.active_s + burst.last + 1 - burst.first;

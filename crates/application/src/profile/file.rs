@@ -12,13 +12,10 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The number of accesses in one file whose reuse is followed; later ones are not.
 const MAX_REUSES: u64 = 1 << 20;
 
-/// The number of accesses in all files whose reuse is followed.
 const MAX_REUSES_OF_ALL: u64 = 1 << 23;
 
-/// The number of accesses whose reuse may still be followed.
 pub(super) struct ReuseBudget(u64);
 
 impl Default for ReuseBudget {
@@ -109,7 +106,6 @@ pub(super) struct File {
     syncs: Syncs,
     occupancy: Occupancy,
     write_end: u64,
-    /// Whether other interfaces than system calls were used.
     queued: bool,
     pub(super) deleted: bool,
     pub(super) device: DeviceWork,

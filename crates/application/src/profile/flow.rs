@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The maximum number of sizes counted one by one; others count to the next larger power of two.
+/// Other sizes count to the next larger power of two.
 const MAX_SIZES: usize = 64;
 
 /// The unit of file systems and devices, in bytes.
@@ -49,7 +49,6 @@ pub struct FlowProfile {
     pub waited_ns: Nanos,
 }
 
-/// A distribution of times, which takes memory only when used.
 #[derive(Default)]
 pub(super) struct Times(Option<Histogram>);
 
@@ -66,7 +65,6 @@ impl Times {
         }
     }
 
-    /// Returns the latencies; `None` without times.
     pub(super) fn latency(&self) -> Option<Latency> {
         self.0.as_ref().and_then(Latency::of)
     }
@@ -78,7 +76,6 @@ pub(super) struct Flow {
     pub(super) bytes: u64,
     errors: u64,
     sizes: BTreeMap<u64, u64>,
-    /// The requests with a known offset.
     located: u64,
     sequential: u64,
     rewrites: u64,
@@ -91,27 +88,21 @@ pub(super) struct Flow {
     appends: Appends,
 }
 
-/// The number of earlier requests that one may continue: some arrive out of order.
+/// Some requests arrive out of order.
 const RECENT: usize = 4;
 
-/// The minimum extent in mean requests: in smaller ones random requests often follow a recent one
-/// by chance.
+/// In smaller extents random requests often follow a recent one by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
-/// Finds out whether a file is written from one end to the other.
 #[derive(Default)]
 struct Appends {
     recent: [Option<(u64, u64)>; RECENT],
     next: usize,
     extent: Option<(u64, u64)>,
     bytes: u64,
-    /// Requests that continue the one before or write its end again.
     strict: u64,
-    /// Requests as in `strict`, or next to another recent one.
     near: u64,
-    /// Requests as in `near`, without those that only write the same end again.
     forward: u64,
-    /// Requests at a lower offset than the one before.
     backward: u64,
 }
 
@@ -135,8 +126,6 @@ impl Appends {
         self.extent = Some((first.min(start), last.max(end)));
     }
 
-    /// Returns the share of requests that continue another one, less those that go back; 0 if the
-    /// file never grows.
     fn share(&self, requests: u64) -> f64 {
         if self.forward == 0 {
             return 0.0;
@@ -184,13 +173,10 @@ impl Flow {
         }
     }
 
-    /// Returns the share of requests that continue the one before.
     pub(super) fn sequential(&self) -> f64 {
         self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
-    /// Returns the share of the requests with a known offset that append; 0 if the file never
-    /// grows.
     pub(super) fn appended(&self) -> f64 {
         self.appends.share(self.located)
     }

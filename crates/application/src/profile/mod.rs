@@ -32,10 +32,9 @@ use timeline::CourseRecorder;
 
 pub const SCHEMA: &str = "halfpower.profile/1";
 
-/// The maximum number of files with a profile of their own; later files share one.
+/// Later files share one profile.
 const MAX_FILES: usize = 4096;
 
-/// The maximum number of threads searched for the one that waits for a delayed request.
 const MAX_CALLERS: usize = 64;
 
 const MAX_THREADS: usize = 1 << 16;
@@ -70,7 +69,6 @@ pub struct Profile {
     pub verdict: Option<Verdict>,
 }
 
-/// Returns the JSON schema of [`Profile`].
 pub fn schema() -> String {
     serde_json::to_string_pretty(&schemars::schema_for!(Profile)).unwrap_or_default() + "\n"
 }
@@ -142,7 +140,7 @@ impl Roles {
         self.files.add(request);
     }
 
-    /// Decides the roles. Call it after the last request.
+    /// Call it after the last request.
     pub(crate) fn end(&mut self) {
         self.roles = self.files.all.iter().map(File::role).collect();
     }
@@ -277,9 +275,6 @@ impl Collector {
 }
 
 /// Makes the profile of a whole recording.
-///
-/// # Errors
-/// Those of the trace.
 pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> {
     let mut collector = Collector::default();
     for event in trace.by_ref() {
@@ -303,9 +298,6 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
 }
 
 /// Makes the profile of another tool's trace, from its first request to the last end.
-///
-/// # Errors
-/// Those of the trace.
 pub fn profile_of(
     events: impl Iterator<Item = Result<Event, ForeignError>>,
 ) -> Result<Profile, ForeignError> {

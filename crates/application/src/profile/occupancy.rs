@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The maximum number of requests that are followed; with more, the earliest to end is left out.
+/// With more requests, the earliest to end is left out.
 const MAX_FOLLOWED: usize = 1 << 16;
 
 /// Requests under way.
@@ -46,7 +46,6 @@ impl Occupancy {
         self.busy_until = self.busy_until.max(end);
     }
 
-    /// Returns the concurrency; `None` if no request took time.
     pub(super) fn concurrency(&self) -> Option<Concurrency> {
         (self.busy_ns > 0).then(|| Concurrency {
             mean: self.spent_ns as f64 / self.busy_ns as f64,

@@ -65,10 +65,9 @@ pub(super) struct Shape {
 /// The requests and syncs below which the use of a file is not known.
 const FEW: u64 = 4;
 
-/// The share of requests in order from which a file's requests are called sequential.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
-/// The maximum writes per sync of a log; a checkpoint has more.
+/// A checkpoint has more writes per sync.
 const LOG_WRITES: u64 = 16;
 
 /// The number of syncs that make a file a log even with more writes per sync: they gather while a

@@ -114,7 +114,6 @@ fn per_second(count: u64, elapsed_ns: Nanos) -> String {
 }
 
 impl Profile {
-    /// Returns the profile as text of several lines.
     pub fn text(&self) -> String {
         let mut lines = Vec::new();
         let what =

@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SLOTS: usize = 96;
-/// The number of rows of a file's offsets.
 const ROWS: usize = 32;
 const FIRST_WIDTH_NS: Nanos = 1_000_000;
 const FIRST_ROW_BYTES: u64 = 4096;
@@ -100,7 +99,6 @@ impl Heat {
         self.timeline.at(request.at_ns).0[row] += 1;
     }
 
-    /// Returns the map; `None` without requests at known offsets.
     pub(super) fn map(&self) -> Option<HeatMap> {
         let column = |Rows(rows): &Rows| {
             let used = rows.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);

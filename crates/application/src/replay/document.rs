@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: &str = "halfpower.replay/1";
 
-/// Returns the JSON schema of [`ReplayDocument`].
 pub fn schema() -> String {
     serde_json::to_string_pretty(&schemars::schema_for!(ReplayDocument)).unwrap_or_default() + "\n"
 }

@@ -41,9 +41,7 @@ struct Shape {
     dsync: u64,
 }
 
-/// The maximum number of sizes that a job names: the most frequent ones.
 const MAX_SIZES: usize = 8;
-/// The minimum share of sequential requests from which a job is sequential.
 const SEQUENTIAL_SHARE: f64 = 0.5;
 
 fn shapes(script: &Script) -> BTreeMap<Role, Shape> {
@@ -134,7 +132,6 @@ pub fn fio_job(script: &Script) -> String {
     job
 }
 
-/// Returns `bs`, or `bssplit` with the shares of the most frequent sizes in percent.
 fn sizes(shape: &Shape) -> String {
     let mut sizes: Vec<(u32, u64)> =
         shape.sizes.iter().map(|(&size, &count)| (size, count)).collect();
@@ -159,7 +156,7 @@ fn sizes(shape: &Shape) -> String {
     }
 }
 
-/// Returns the mean number of reads and writes under way, by Little's law.
+/// Uses Little's law.
 fn outstanding(script: &Script, role: Role, elapsed_s: f64) -> f64 {
     let moves =
         |class: &Class| class.role == role && matches!(class.op, OpKind::Read | OpKind::Write);

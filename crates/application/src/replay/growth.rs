@@ -15,7 +15,6 @@ impl Growth {
         self.appender.is_some() && !self.is_broken
     }
 
-    /// Takes a request to a file that has `end` bytes so far.
     pub(super) fn see(
         &mut self,
         thread: Option<u32>,

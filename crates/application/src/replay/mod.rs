@@ -18,12 +18,10 @@ pub use source::ReplaySource;
 
 use apptrace::foreign::ForeignError;
 
-/// A trace that cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error(transparent)]
     Trace(#[from] ForeignError),
-    /// The trace has nothing that can be replayed.
     #[error("{0}")]
     Unsuitable(String),
     #[error(transparent)]

@@ -13,14 +13,10 @@ use measure::histogram::Histogram;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The maximum requests outstanding of a thread without known ends.
 pub(super) const MAX_DEPTH: u32 = 1024;
-/// The maximum number of files with a target of their own; more share one.
 const MAX_FILES: usize = 256;
-/// The multiple of bytes at which files that share a target begin.
 const REGION: u64 = 1 << 20;
 
-/// The pace of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// The recorded pauses, divided by this.
@@ -39,7 +35,6 @@ pub enum Layout {
     Regions(TargetSpec),
 }
 
-/// Settings of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     pub pace: Pace,
@@ -57,7 +52,6 @@ impl Settings {
         }
     }
 
-    /// Returns a thread's depth: 1 without pauses and recorded ends, unless the settings give one.
     fn depth(&self, script: &Script, thread: &ThreadScript) -> u32 {
         let blind = self.pace == Pace::AsFastAsPossible && !script.has_durations;
         let max = self.depth.unwrap_or(if blind { 1 } else { MAX_DEPTH });
@@ -65,11 +59,9 @@ impl Settings {
     }
 }
 
-/// The targets, and each file's place on them.
 struct Places {
     specs: Vec<TargetSpec>,
     spots: Vec<Spot>,
-    /// The used bytes of the largest target.
     used: u64,
 }
 
@@ -146,7 +138,7 @@ fn spec(place: &Path, file: &FileScript, number: usize) -> TargetSpec {
     }
 }
 
-/// Returns how a step opens its file; a sync or discard takes the mode of the file's first request.
+/// A sync or discard takes the mode of the file's first request.
 fn mode(steps: &[Step], step: &Step) -> Buffering {
     if matches!(step.act, Act::Move(_)) {
         return step.buffering();

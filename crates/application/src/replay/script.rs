@@ -12,9 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::{Pattern, Workload};
 
-/// The maximum number of steps, which are held in memory.
+/// Steps are held in memory.
 const MAX_STEPS: usize = 1 << 25;
-/// The maximum bytes of one replayed request.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// The operation of a step, which groups latencies.
 #[derive(
@@ -63,13 +62,10 @@ pub(super) enum Act {
     Discard,
 }
 
-/// What a step waits for, once the pause is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Begin,
-    /// The end of this earlier step of the thread.
     End(u32),
-    /// The start of this step, if no earlier end is known.
     Start(u32),
 }
 
@@ -111,7 +107,6 @@ pub struct FileScript {
     pub role: Role,
     /// The furthest end of a request.
     pub bytes: u64,
-    /// Whether the file has data before the first request.
     pub filled: bool,
     /// The size in bytes before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
@@ -119,7 +114,6 @@ pub struct FileScript {
 }
 
 impl FileScript {
-    /// Returns whether runs leave the file as they found it.
     pub(super) fn stays(&self) -> bool {
         self.filled && self.grows_from.is_none()
     }
@@ -143,7 +137,6 @@ pub struct Script {
     pub recorded_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// Whether the recording has the ends of requests.
     pub has_durations: bool,
     /// Share of the bytes read without a device; `None` if the trace shows no devices.
     pub read_hits: Option<f64>,
@@ -176,7 +169,6 @@ struct Seen {
     end: u64,
     next: u64,
     reads: u64,
-    /// The file's bytes before the first request.
     size: Option<u64>,
     growth: Growth,
     allocated: bool,

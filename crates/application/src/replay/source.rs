@@ -4,14 +4,11 @@ use super::script::{Act, After, Step, ThreadScript};
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
 use measure::histogram::Histogram;
 
-/// The time of an event that has not happened.
 const NEVER: Nanos = Nanos::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
-    /// The index of the target.
     pub target: u32,
-    /// The offset of the file on the target.
     pub base: u64,
 }
 
@@ -70,7 +67,6 @@ impl<'a> ReplaySource<'a> {
         }
     }
 
-    /// Returns when the step may start; `None` if it must wait for a completion.
     fn due(&self, step: &Step) -> Option<Nanos> {
         let since = match step.after {
             After::Begin => self.began,

@@ -117,7 +117,6 @@ fn a_log_is_recognised_and_its_syncs_are_replayed() {
     assert!((recorded / 900_000.0 - 1.0).abs() < 0.02, "{recorded}");
 }
 
-/// Returns a volume that a control group limits to 100 requests/s; a read or write takes 100 us.
 fn throttled() -> Twin {
     let mut setup = twin::Setup::parse("cloud").unwrap();
     let Some(twin::description::Drive::Cloud(volume)) = setup.description.drives.get_mut("volume")
@@ -129,7 +128,6 @@ fn throttled() -> Twin {
     Twin::new(setup)
 }
 
-/// Returns a log with a sync after each write, with this many blocks of metadata.
 fn log_with_journal(blocks: u64, at_device: bool) -> Script {
     let mut recording = Recording::new(&["/device", "/log"], 1);
     for number in 0..50 {

@@ -6,14 +6,12 @@ use super::{Advice, Change, Share};
 use results::Bottleneck;
 use workload::{OpKind, Workload};
 
-/// The minimum gain that is worth a change.
 const MIN_GAIN: f64 = 1.1;
 /// The number of writes or transactions that share a flush.
 pub(super) const GROUP: u32 = 8;
-/// The maximum size of an advised request in bytes; larger ones gain little.
+/// Larger requests gain little.
 const MAX_LARGER: u32 = 1 << 20;
 
-/// Returns the changes that would help, the most useful first.
 pub(super) fn advice(
     demand: &Demand,
     references: &References<'_>,
@@ -121,8 +119,8 @@ fn read_ahead(demand: &Demand, references: &References<'_>) -> Option<Advice> {
     Some(of(demand, Change::ReadAhead { bytes }, gain, [before.points, after.points].concat()))
 }
 
-/// Advises a cache. One for every repeated read still leaves the first ones; the suggested one
-/// serves at least 90 % of them.
+/// A cache for every repeated read still leaves the first ones; the suggested one serves at least
+/// 90 % of them.
 fn cache(demand: &Demand) -> Option<Advice> {
     let again = demand.read_again()?;
     let gain = |served: f64| 1.0 / (1.0 - again * served).max(1e-3);

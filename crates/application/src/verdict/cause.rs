@@ -9,17 +9,13 @@ use workload::OpKind;
 
 /// The share of the time in requests below which the program's own work decides.
 const RARELY: f64 = 0.2;
-/// The share of the bytes moved by devices below which the page cache serves the requests.
 const FEW_FROM_DEVICE: f64 = 0.1;
-/// The share of a limit from which a rate is at the limit.
 const AT_LIMIT: f64 = 0.9;
-/// The maximum share of a limit: more than 1, because a recording may begin with burst credit.
+/// May exceed 1, because a recording may begin with burst credit.
 const MAX_SHARE: f64 = 1.5;
 /// The minimum share of a throttle that one request at a time gets.
 const PART_OF_THROTTLE: f64 = 0.75;
-/// The minimum share of the device's bytes that were read before.
 const MOST_AGAIN: f64 = 0.5;
-/// The mean number under way below which requests come one after the other.
 const ABOUT_ONE: f64 = 1.5;
 const GAIN: f64 = 1.25;
 
@@ -33,7 +29,6 @@ struct Evidence<'a> {
 
 type Named = (Bottleneck, Cause);
 
-/// The causes in the order in which they are tried: the first that holds is the limit.
 const CAUSES: [fn(&Evidence<'_>) -> Option<Named>; 10] = [
     |one| one.own_pauses(),
     |one| one.page_cache(),
@@ -47,7 +42,6 @@ const CAUSES: [fn(&Evidence<'_>) -> Option<Named>; 10] = [
     |one| one.more_would_gain(),
 ];
 
-/// Returns the limit of a flow, from the study's rate of the same requests and its best.
 pub(super) fn limit(
     demand: &Demand,
     profile: &Profile,
@@ -152,7 +146,6 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Returns a limit if the application gets as much as with any number outstanding.
     fn near_best(&self) -> Option<Named> {
         let share = self.best?.share_of(self.demand.iops).ratio;
         let of = if self.demand.shape.sequential { LimitOf::Peak } else { LimitOf::Random };
@@ -206,7 +199,6 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Returns the best rate of sequential reads past the page cache, in bytes per second.
     fn best_stream(&self) -> Option<f64> {
         let references = super::References::new(self.study, self.demand);
         references.streaming().map(|one| one.iops * one.request_bytes)

@@ -8,10 +8,8 @@ pub(super) struct Demand {
     pub role: Role,
     pub op: OpKind,
     pub files: u64,
-    /// The file that is waited for longest.
     pub name: String,
     pub shape: Shape,
-    /// The requests per second while at least one is under way.
     pub iops: f64,
     pub busy_share: f64,
     pub waited_share: f64,
@@ -22,12 +20,9 @@ pub(super) struct Demand {
     pub unaligned: f64,
     /// Bytes that devices moved during the calls, over those of the calls.
     pub device_share: Option<f64>,
-    /// The mean size of a request at the device, during the calls.
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
-    /// The distinct bytes that were read.
     pub working_set_bytes: u64,
-    /// The smallest cache that serves most of the repeated reads.
     pub cache_bytes: u64,
 }
 
@@ -36,7 +31,6 @@ impl Demand {
         self.iops * self.shape.request_bytes
     }
 
-    /// Returns the share of the bytes from devices that had been read before.
     pub(super) fn read_again(&self) -> Option<f64> {
         let from_device = self.device_share? * self.bytes;
         let known = self.working_set_bytes > 0 && from_device > 0.0;
@@ -57,9 +51,7 @@ struct Sums {
     dsync: f64,
     syncs: f64,
     sync_ns: f64,
-    /// Time with a request under way, summed over the files.
     busy_ns: f64,
-    /// Requests under way times time, summed over the files.
     spent_ns: f64,
     grown: f64,
     device: Option<(f64, f64)>,

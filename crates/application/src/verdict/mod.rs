@@ -1,5 +1,4 @@
-//! Compares a recorded application with a study of its volume: each role's share, its limit, and
-//! the changes that would help.
+//! Compares a recorded application with a study of its volume.
 
 mod advice;
 mod cause;
@@ -131,7 +130,6 @@ pub enum Change {
     Cache { bytes: u64 },
 }
 
-/// The minimum share of the waiting; flows with less are left out.
 const MIN_WAITED: f64 = 0.01;
 
 /// Judges a recorded application by a study of its volume.

@@ -7,16 +7,12 @@ use measure::stats::{Estimate, ratio_of_estimates};
 use results::{Point, Results};
 use workload::{OpKind, Pattern, Workload};
 
-/// The maximum factor between two queues of the same depth.
 const SAME_DEPTH: f64 = 1.5;
 
-/// The maximum factor between the application's size and a near one of the study.
 const NEAR_SIZE: f64 = 4.0;
 
-/// The minimum share of the best rate that counts as just as good.
 pub(super) const GOOD: f64 = 0.9;
 
-/// The study's points with the order and durability of the application's requests.
 pub(super) struct References<'a> {
     study: &'a Results,
     demand: &'a Demand,
@@ -50,7 +46,6 @@ fn estimate(iops: f64, interval: Option<[f64; 2]>) -> Option<Estimate> {
 }
 
 impl Reference {
-    /// Returns the ratio of the application's rate, which is a count, to this one.
     pub(super) fn share_of(&self, iops: f64) -> Share {
         Share {
             ratio: iops / self.iops,
@@ -61,7 +56,6 @@ impl Reference {
         }
     }
 
-    /// Returns the ratio of another rate, times `work`, to this one.
     pub(super) fn gain_of(&self, after: &Reference, work: f64) -> Share {
         let ratio = after.iops / self.iops * work;
         let both = estimate(self.iops, self.iops_interval_95)
@@ -76,8 +70,6 @@ impl<'a> References<'a> {
         References { study, demand }
     }
 
-    /// Returns the points of the same operation, order and durability, aligned and in written
-    /// space, with their index.
     fn alike(&self) -> impl Iterator<Item = (usize, &'a Point)> {
         let shape = self.demand.shape;
         self.points(move |workload| {
@@ -88,7 +80,6 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Returns the points with numbers of the same operation and order.
     fn points(
         &self,
         suits: impl Fn(&Workload) -> bool,
@@ -109,15 +100,13 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Returns whether a point uses the page cache as the application does. Random reads, and
-    /// durable writes, have the rate of the device either way.
     fn is_as_buffered(&self, point: &Point) -> bool {
         let shape = self.demand.shape;
         point.workload.buffering.is_direct() == shape.direct
     }
 
-    /// Returns the rate of these points at a size. The time of a request is a straight line between
-    /// two sizes; beyond the largest the rate in bytes stays the same.
+    /// The time of a request is a straight line between two sizes; beyond the largest the rate in
+    /// bytes stays the same.
     fn at_size(points: &[(usize, &Point)], bytes: f64) -> Option<Reference> {
         let mut known: Vec<Reference> = points
             .iter()
@@ -173,7 +162,6 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Returns the rates of a size in rising order of requests outstanding.
     fn by_depth(&self, points: &[(usize, &'a Point)], bytes: f64) -> Vec<Reference> {
         let mut depths: Vec<u32> =
             points.iter().map(|(_, point)| point.workload.outstanding()).collect();
@@ -196,8 +184,6 @@ impl<'a> References<'a> {
         near.filter(|one| distance(one) <= SAME_DEPTH.ln() + 1e-9)
     }
 
-    /// Returns the rate of the same requests, with the application's use of the page cache if the
-    /// study has that.
     pub(super) fn same(&self) -> Option<Reference> {
         let shape = self.demand.shape;
         let (own, other): (Vec<_>, Vec<_>) = self
@@ -224,8 +210,7 @@ impl<'a> References<'a> {
         self.by_depth(&points, self.demand.shape.request_bytes)
     }
 
-    /// Returns the best rate of the size; `None` unless the study tried more outstanding than the
-    /// application has.
+    /// Returns `None` unless the study tried more requests outstanding than the application has.
     pub(super) fn best(&self) -> Option<Reference> {
         let all = self.depths();
         let deepest = all.last().map_or(0, |one| one.outstanding);
@@ -234,7 +219,6 @@ impl<'a> References<'a> {
         best.filter(|_| tried)
     }
 
-    /// Returns the rate at the smallest depth that nearly reaches the best one.
     pub(super) fn enough(&self) -> Option<Reference> {
         let best = self.best()?.iops;
         self.depths().into_iter().find(|one| one.iops >= GOOD * best)
@@ -250,7 +234,6 @@ impl<'a> References<'a> {
         at(&own).or_else(|| at(&other))
     }
 
-    /// Returns the size of a reference's first point in bytes.
     pub(super) fn size_of(&self, reference: &Reference) -> Option<u32> {
         let point = self.study.points.get(*reference.points.first()?)?;
         Some(point.workload.request_bytes)
@@ -264,8 +247,6 @@ impl<'a> References<'a> {
         sizes
     }
 
-    /// Returns the nearest pair of points that differ only in a setting: before and after the
-    /// change.
     pub(super) fn pair(
         &self,
         before: impl Fn(&Workload) -> bool,
@@ -299,7 +280,6 @@ impl<'a> References<'a> {
         Some((of(first)?, of(second)?))
     }
 
-    /// Returns the best rate in bytes of sequential reads from the device itself.
     pub(super) fn streaming(&self) -> Option<Reference> {
         if self.demand.op != OpKind::Read || !self.demand.shape.sequential {
             return None;

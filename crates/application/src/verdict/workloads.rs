@@ -7,10 +7,8 @@ use crate::profile::Profile;
 use machine::{Allocation, Buffering, CacheState, Engine, Nanos, TargetFacts, TargetKind};
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// The maximum number of flows that are measured.
 const MAX_FLOWS: usize = 4;
 const DEPTHS: [u32; 3] = [4, 16, 64];
-/// The sizes of sequential requests in bytes.
 const SIZES: [u32; 2] = [128 << 10, 1 << 20];
 const MAX_BYTES: u32 = 1 << 24;
 

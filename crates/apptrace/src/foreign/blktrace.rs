@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
-/// The maximum payload: messages have up to 128 bytes, pass-through commands a few more.
+/// Messages have up to 128 bytes, pass-through commands a few more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
-/// The maximum number of requests whose end is not known yet; more are given up.
+/// More requests without an end are given up.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_FILES: usize = 4096;
 
@@ -80,7 +80,6 @@ impl Source {
         ForeignError::Byte { byte: self.at, reason: reason.into() }
     }
 
-    /// Fills a buffer; `false` at the end of the file, if `may_end`.
     fn fill(&mut self, buffer: &mut [u8], may_end: bool) -> Result<bool> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -225,7 +224,7 @@ impl Blktrace {
         Ok(())
     }
 
-    /// Ends the requests within a completed one, because the kernel merges requests.
+    /// Ends all requests within a completed one: the kernel merges them.
     fn end(&mut self, record: &Record) {
         let flush = record.bytes == 0;
         let (from, to) = if flush {

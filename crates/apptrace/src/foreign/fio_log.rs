@@ -12,21 +12,18 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::io::{BufRead, Read};
 
-/// Maximum length of a line: a name, an action and two numbers.
+/// A line has a name, an action and two numbers.
 const MAX_LINE_BYTES: usize = 8192;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// The action of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Request(Op),
-    /// Brings written data to stable storage.
     Sync(Stability),
     Trim,
 }
 
-/// One action, with its time and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The time to issue it, since the start.

@@ -14,10 +14,9 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::Path;
 
-/// The maximum number of threads, or of files, of a trace: their names are held in memory.
+/// The names of threads and files are held in memory.
 const MAX_NAMES: usize = 1 << 20;
 
-/// A trace that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
     #[error("line {line}: {reason}")]
@@ -30,7 +29,6 @@ pub enum ForeignError {
 
 pub(crate) type Result<T, E = ForeignError> = std::result::Result<T, E>;
 
-/// The events of a trace.
 pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 
 /// A trace format of another tool.
@@ -39,7 +37,6 @@ pub enum Format {
     Halfpower,
     /// fio's `write_iolog`, versions 2 and 3.
     FioLog,
-    /// The binary files of blktrace.
     Blktrace,
     Delimited(Table),
     /// The output of `strace -f -ttt -T`.
@@ -64,7 +61,6 @@ pub enum Table {
 }
 
 impl Format {
-    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Format::Halfpower => "halfpower trace",
@@ -108,7 +104,6 @@ pub(crate) trait Reader: Send {
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
 }
 
-/// Iterates over the steps of a reader; ends after the first error.
 struct Steps<R> {
     reader: R,
     ready: VecDeque<Event>,
@@ -138,15 +133,12 @@ fn events(reader: impl Reader + 'static) -> Events {
     Box::new(Ordered::new(steps))
 }
 
-/// An open trace.
 pub enum Trace {
-    /// halfpower's own format, with its header and summary.
     Halfpower(Box<TraceReader<Box<dyn BufRead + Send>>>),
     Foreign(Format, Events),
 }
 
 impl Trace {
-    /// Returns the format and the events.
     pub fn events(self) -> (Format, Events) {
         let whole = |error: crate::Error| ForeignError::Whole(error.to_string());
         match self {
@@ -191,7 +183,7 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
 
 const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 
-/// The bytes of a file that a reader holds; detection needs the first line.
+/// Detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Opens a trace file. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all

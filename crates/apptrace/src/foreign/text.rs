@@ -21,7 +21,7 @@ pub(super) fn number(name: &str, text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{name} {} is not a whole number", quoted(text)))
 }
 
-/// Parses decimal seconds to whole nanoseconds; further digits are dropped.
+/// Drops digits after the nanoseconds.
 pub(super) fn seconds(name: &str, text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{name} {} is not a time in seconds", quoted(text));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -43,7 +43,6 @@ pub(super) fn check_end(offset: u64, bytes: u64) -> Result<(), String> {
     })
 }
 
-/// The lines of a text, counted from 1.
 pub(super) struct Lines<R> {
     from: R,
     max_bytes: usize,
@@ -74,7 +73,6 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Returns the index of a file; a new one gets an event first.
     pub(super) fn file(
         &mut self,
         name: &str,
@@ -95,7 +93,7 @@ impl Names {
         Ok(file)
     }
 
-    /// Forgets a file that was removed or renamed: a later one may have its name.
+    /// A later file may have the same name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

@@ -8,7 +8,6 @@ use results::Program;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name and version of the schema.
 pub const PTS_SCHEMA: &str = "halfpower.pts/1";
 
 /// A test of a target to SNIA's specification, done or in progress.
@@ -116,7 +115,6 @@ pub struct MatrixCell {
     pub max_latency_ns: u64,
 }
 
-/// Returns the JSON schema of [`PtsResult`].
 pub fn pts_schema() -> String {
     let schema = schemars::schema_for!(PtsResult);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -4,7 +4,6 @@ use super::plan::{Cell, HistogramCells, PhaseKind, PtsPlan, Until};
 use crate::steady::WINDOW;
 use serde::Serialize;
 
-/// Time and bytes of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseEstimate {
     pub title: String,
@@ -13,34 +12,29 @@ pub struct PhaseEstimate {
     pub cells: usize,
     /// The minimum and maximum time.
     pub seconds: [f64; 2],
-    /// The maximum at the assumed rate.
     pub max_written_bytes: f64,
 }
 
-/// Time and bytes of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
     /// The assumed rate of all requests.
     pub bytes_per_s: f64,
     pub phases: Vec<PhaseEstimate>,
     pub seconds: [f64; 2],
-    /// The maximum at that rate.
     pub max_written_bytes: f64,
 }
 
-/// Returns the time of a cell at the rate: a scaled cell may be shorter than its outstanding
-/// requests.
+/// A scaled cell may be shorter than its outstanding requests.
 fn busy_s(cell: &Cell, bytes_per_s: f64) -> f64 {
     let outstanding = f64::from(cell.threads) * f64::from(cell.depth) * f64::from(cell.block_bytes);
     cell.seconds.max(outstanding / bytes_per_s)
 }
 
-/// Returns an upper bound for the bytes written: random small requests are slower.
+/// Returns an upper bound, because random small requests are slower.
 fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
     busy_s(cell, bytes_per_s) * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
 }
 
-/// Rounds until steady state is first judged.
 fn first_check(until: &Until) -> u32 {
     (WINDOW as u32 - 1) * until.every() + 1
 }

@@ -190,7 +190,6 @@ fn name(cell: &Cell) -> String {
     }
 }
 
-/// Describes whether a phase is steady; `None` for a fixed number of rounds.
 fn steadiness(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
     let PhaseKind::Rounds { until, .. } = &result.plan.phases[phase.phase].kind else {
         return None;

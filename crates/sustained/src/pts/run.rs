@@ -7,16 +7,12 @@ use machine::{Engine, Error, Machine, Nanos, Part, Result, RunOptions, TargetFac
 use measure::{Sample, gather, streams};
 use workload::{Pattern, Stop, Workload};
 
-/// The parts of a preconditioning, which can continue between them.
+/// A preconditioning can continue between its parts.
 const FILL_PARTS: u64 = 64;
-/// Outstanding requests of a preconditioning.
 const FILL_DEPTH: u32 = 32;
-/// Rates kept per step.
 const PARTS: usize = 12;
-/// The percentiles of a histogram step.
 const PERCENTILES: [f64; 8] = [1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 
-/// Progress of a test.
 #[derive(Debug, Clone)]
 pub struct PtsProgress<'a> {
     pub phase: &'a str,
@@ -31,7 +27,6 @@ enum Next {
     Cell { phase: usize, round: u32, number: usize, cell: Cell, tracked: bool, histogram: bool },
 }
 
-/// Returns the next step; `None` at the end.
 fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
     let mut phase = steps.last().map_or(0, |step| step.phase);
     loop {
@@ -323,7 +318,7 @@ impl<M: Machine> Runner<'_, M> {
     }
 }
 
-/// Returns the start of a sequential step, which continues the cell's earlier steps.
+/// A sequential step continues the cell's earlier steps.
 fn position(steps: &[PtsStep], phase: usize, number: usize, space: u64) -> u64 {
     let own = steps.iter().filter(|step| step.phase == phase && step.cell == number);
     let bytes: u64 = own.map(|step| step.bytes).sum();

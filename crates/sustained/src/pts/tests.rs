@@ -25,12 +25,10 @@ const RETURN_MINUTES: u32 = 30;
 const WRITES_BEFORE_ROUND_S: f64 = 5.0 * MINUTE_S;
 const WRITES_BEFORE_HISTOGRAM_S: f64 = 60.0 * MINUTE_S;
 const HISTOGRAM_S: f64 = 10.0 * MINUTE_S;
-/// The maximum mean latency of a point of demand intensity.
 const MAX_MEAN_LATENCY_NS: f64 = 5e6;
 const INTENSITIES: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
 /// Smallest space of a scaled test, in bytes.
 pub const SMALLEST_SCALED: u64 = 32 << 20;
-/// The shortest scaled step.
 const SHORTEST_S: f64 = 0.05;
 
 /// A test of the specification.
@@ -234,7 +232,6 @@ impl Plan<'_> {
         self.histograms(HistogramCells::Cell(of), 20.0 * MINUTE_S, 0.0);
     }
 
-    /// Adds histograms of the last phase's cells.
     fn histograms(&mut self, which: HistogramCells, seconds: f64, writes_before_s: f64) {
         let kind = PhaseKind::Histograms {
             of_phase: self.phases.len() - 1,

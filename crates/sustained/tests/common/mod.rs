@@ -32,7 +32,6 @@ pub fn long() -> SustainPlan {
     SustainPlan { for_ns: 20_000 * SECOND, max_written: 1 << 50, ..SustainPlan::default() }
 }
 
-/// Returns the deviation, if it is more than 5 %.
 pub fn near(what: &str, found: f64, truth: f64) -> Option<String> {
     let off = found / truth - 1.0;
     (off.abs() > 0.05).then(|| format!("{what}: {found:.4e} and not {truth:.4e} ({off:+.1e})"))

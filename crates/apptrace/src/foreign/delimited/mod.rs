@@ -1,4 +1,4 @@
-//! Tables with commas, one request a line; each table is a file here.
+//! Tables with commas, one request a line.
 
 mod alibaba;
 mod fio_log1;
@@ -30,7 +30,6 @@ fn is_access(text: &str) -> bool {
     access(text).is_ok()
 }
 
-/// Parses R, W, Read or Write, in either case.
 fn access(text: &str) -> Result<Access, String> {
     let is = |words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(["r", "read"]) {
@@ -141,7 +140,7 @@ fn fields_expected(got: usize, form: &str) -> String {
     format!("{got} fields; write {form}")
 }
 
-/// Parses the bytes of a request, which a queue takes as 32 bits.
+/// A queue takes the bytes of a request as 32 bits.
 fn bytes(name: &str, text: &str) -> Result<u64, String> {
     let bytes = number(name, text)?;
     if bytes > u64::from(u32::MAX) { Err("a request of 4 GiB or more".into()) } else { Ok(bytes) }

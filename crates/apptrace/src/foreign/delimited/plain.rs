@@ -1,6 +1,5 @@
 use super::{Row, access, bytes, fields_expected, number};
 
-/// Parses `time_ns,op,offset,bytes`.
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[time, op, offset, length] = fields else {
         return Err(fields_expected(fields.len(), "time_ns,op,offset,bytes"));

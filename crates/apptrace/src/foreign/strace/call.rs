@@ -40,7 +40,6 @@ fn outside(text: &str, mut see: impl FnMut(usize, u8, u32) -> bool) {
 }
 
 impl<'a> Call<'a> {
-    /// Parses a call; `None` if the text is not a whole one.
     pub(super) fn parse(text: &'a str) -> Option<Call<'a>> {
         let (name, rest) = text.split_once('(')?;
         // The end of the arguments: the first bracket that closes none of them. In the path of a
@@ -97,7 +96,6 @@ impl<'a> Call<'a> {
         Some(Call { name, arguments, result, result_text: result_text.trim(), duration_ns })
     }
 
-    /// Returns an argument that is a decimal, hexadecimal or octal number.
     pub(super) fn number(&self, index: usize) -> Option<u64> {
         let text = self.arguments.get(index)?;
         match text.strip_prefix("0x") {
@@ -111,7 +109,6 @@ impl<'a> Call<'a> {
         descriptor(self.arguments.get(index)?)
     }
 
-    /// Returns a string argument; `None` if it is cut or absent.
     pub(super) fn string(&self, index: usize) -> Option<String> {
         unescape(self.arguments.get(index)?)
     }

@@ -14,14 +14,12 @@ pub(super) struct Done {
     pub open: OpenFile,
 }
 
-/// An open file, which several descriptors may share.
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     file: Index,
     open: OpenFile,
     position: Option<u64>,
     close_on_exec: bool,
-    /// Whether it is a pipe or a terminal, not storage.
     stream: bool,
 }
 
@@ -36,11 +34,10 @@ pub(super) struct Processes {
     sizes: HashMap<Index, u64>,
 }
 
-/// The maximum buffer or range of a request; larger ones are an error in the text.
+/// Larger buffers and ranges are an error in the text.
 const MAX_BYTES: u64 = 1 << 40;
 
 impl Processes {
-    /// Returns the process that a thread belongs to, as far as the recording shows.
     pub(super) fn process_of(&self, pid: u32) -> u32 {
         self.of.get(&pid).copied().unwrap_or(pid)
     }
@@ -68,7 +65,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Returns the open file of an argument. An unknown descriptor was open before the recording.
+    /// An unknown descriptor was open before the recording.
     fn find(
         &mut self,
         pid: u32,
@@ -94,7 +91,6 @@ impl Processes {
         Ok(self.opened.len() - 1)
     }
 
-    /// Follows a call; returns its request to a file.
     pub(super) fn call(
         &mut self,
         pid: u32,
@@ -173,7 +169,6 @@ impl Processes {
         }
     }
 
-    /// Returns the path of an argument, after the path of its directory if the recording has that.
     fn path(&self, call: &Call<'_>, index: usize) -> Option<String> {
         let path = call.string(index)?;
         if path.starts_with('/') || index == 0 {
@@ -313,7 +308,6 @@ impl Processes {
         Ok(Some(Done { file, access, offset, bytes, open }))
     }
 
-    /// Keeps the size of a file, for later appends.
     fn stat(&mut self, pid: u32, call: &Call<'_>) {
         let (Some((number, _)), Some(0)) = (call.descriptor(0), call.result) else { return };
         let Some(&at) = self.table(pid).get(&number) else { return };

@@ -33,7 +33,6 @@ fn pid(text: &str) -> (u32, &str) {
     }
 }
 
-/// Recognises the output of `strace -ttt`.
 pub(in super::super) fn is_line(text: &str) -> bool {
     let (_, rest) = pid(text);
     let Some((time, rest)) = rest.split_once(' ') else { return false };
@@ -50,7 +49,6 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Parses a line; `None` if it is not about a call.
 pub(super) fn parse(text: &str) -> Result<Option<Line<'_>>, String> {
     let text = text.trim_end();
     // Messages of strace itself.
