@@ -61,19 +61,9 @@ pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode 
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Done {
-    Steps {
-        done: u64,
-        of: u64,
-        at: Duration,
-    },
-    Time {
-        passed_ns: u64,
-        of_ns: u64,
-    },
-    Rest {
-        from: Instant,
-        of: Option<Duration>,
-    },
+    Steps { done: u64, of: u64, at: Duration },
+    Time { passed_ns: u64, of_ns: u64 },
+    Rest { from: Instant, of: Option<Duration> },
 }
 
 #[derive(Debug, Clone)]

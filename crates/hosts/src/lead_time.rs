@@ -17,12 +17,7 @@ const KEPT: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Preparation {
-    Run {
-        read_percent: u8,
-        buffering: Buffering,
-        cache: CacheState,
-        allocation: Allocation,
-    },
+    Run { read_percent: u8, buffering: Buffering, cache: CacheState, allocation: Allocation },
     Job,
 }
 

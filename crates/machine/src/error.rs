@@ -12,11 +12,7 @@ pub enum Error {
     Refused { what: String, why: String, hint: String },
     /// Not enough space; exit code 2.
     #[error("{what}: {why}; {hint}")]
-    Full {
-        what: String,
-        why: String,
-        hint: String,
-    },
+    Full { what: String, why: String, hint: String },
     /// The machine lacks a feature; the experiment is skipped.
     #[error("{0}")]
     Unsupported(String),

@@ -157,10 +157,7 @@ pub enum FileError {
     #[error("'{}' has {got} bytes where {expected} were written: something else changed it during the run", .path.display())]
     Size { path: PathBuf, expected: u64, got: u64 },
     #[error("{}: {why}", .path.display())]
-    Refused {
-        path: PathBuf,
-        why: String,
-    },
+    Refused { path: PathBuf, why: String },
     #[error("cannot {act} '{}': {source}{}", .path.display(), hint(source))]
     Io { act: FileAct, path: PathBuf, source: io::Error },
     #[error("the engine {engine} is not available: {why}; use stdio or syscalls")]

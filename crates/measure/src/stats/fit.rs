@@ -61,9 +61,7 @@ pub enum FitError {
     #[error(
         "a line with intervals needs points at 3 or more different x; there are {distinct}: measure more sizes"
     )]
-    TooFew {
-        distinct: usize,
-    },
+    TooFew { distinct: usize },
     #[error(
         "the point ({x}, {y}) cannot be fitted: y must be above zero and both finite; leave it out"
     )]

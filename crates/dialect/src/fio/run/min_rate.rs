@@ -15,11 +15,7 @@ const SETTLES_NS: Nanos = 2_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     Latency(Nanos),
-    Rate {
-        bytes: bool,
-        min: u64,
-        reached: u64,
-    },
+    Rate { bytes: bool, min: u64, reached: u64 },
 }
 
 impl StopReason {

@@ -8,15 +8,9 @@ use std::path::{Path, PathBuf};
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
-    Partition {
-        disk: String,
-    },
-    Volume {
-        members: Vec<String>,
-    },
-    Loop {
-        backing: Option<PathBuf>,
-    },
+    Partition { disk: String },
+    Volume { members: Vec<String> },
+    Loop { backing: Option<PathBuf> },
     Disk,
 }
 

@@ -42,10 +42,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
-    Busy {
-        path: PathBuf,
-        holder: Holder,
-    },
+    Busy { path: PathBuf, holder: Holder },
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
     #[error(

@@ -5,7 +5,10 @@
 pub(super) enum At {
     Start(u64),
     /// `before` bytes before the end, which is rounded down to a multiple of `unit` bytes.
-    End { unit: u64, before: u64 },
+    End {
+        unit: u64,
+        before: u64,
+    },
 }
 
 pub(super) struct Row {
