@@ -38,9 +38,10 @@ pub(crate) struct RequestShape {
     pub(crate) follows_percent: Option<u8>,
     /// The region's ranges in order, with shares that sum to 100; if empty, the workload decides.
     pub(crate) ranges: Vec<RequestRange>,
+    /// Requests in a burst, and the pause after it.
     pub(crate) burst: Option<(u32, Nanos)>,
     pub(crate) pattern: Option<u64>,
-    /// Each write continues where the previous one ended.
+    /// Data of the writes; each continues where the previous one ended.
     pub(crate) source: Option<Arc<[u8]>>,
     /// Reads copy their data again in blocks of this size.
     pub(crate) copy_block: Option<usize>,
@@ -50,6 +51,7 @@ pub(crate) struct RequestShape {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RequestRange {
+    /// Percentage of the requests.
     pub(crate) percent: u8,
     /// End of the range, as a fraction of the region.
     pub(crate) end: f64,
@@ -77,6 +79,7 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunPlan {
+    /// Time before the measured part.
     pub(crate) ramp_ns: Nanos,
     pub(crate) rest_ns: Nanos,
     /// After the first stream's end the others continue without counting ([`Trace::counted`]).
@@ -170,13 +173,14 @@ pub(crate) struct Trace {
     pub(crate) log: Vec<(u64, Nanos)>,
     pub(crate) intervals: Vec<[Interval; 2]>,
     pub(crate) began: Nanos,
+    /// Time of the last completion.
     pub(crate) ended: Nanos,
     /// Completed requests and time when the first stream of a stonewalled run finished.
     pub(crate) counted: Option<(u64, Nanos)>,
 }
 
-/// After the user's interrupt the results are those until then ([`machine::Usage::interrupted`]);
-/// it is an error if no request completed.
+/// Runs all jobs at once; the first error ends the run. After the user's interrupt the results are
+/// those until then ([`machine::Usage::interrupted`]); it is an error if no request completed.
 pub(crate) fn run<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],

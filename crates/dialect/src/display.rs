@@ -10,6 +10,7 @@ pub(crate) fn print(out: &mut dyn Write, text: &str) -> Result<()> {
         .map_err(Error::io("cannot print to", "standard output"))
 }
 
+/// Describes an engine that replaces one that this system lacks.
 pub(crate) fn fallback<'a, M: Machine>(
     machine: &M,
     points: impl IntoIterator<Item = &'a Point>,

@@ -236,6 +236,7 @@ pub fn run(
     Ok(Measured { results, ended: None })
 }
 
+/// One task's share of an operation, over all rounds.
 #[derive(Default, Clone)]
 struct Share {
     operations: u64,
@@ -383,7 +384,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Returns `None` without any complete phase.
+    /// Returns `None` if no phase is complete.
     fn result(&self, interrupted: bool) -> Option<MetadataResult> {
         let clients = self.members.len() as u32;
         let mut result = MetadataResult::new(self.plan, clients, &self.rounds).ok()?;
@@ -417,6 +418,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Some(result)
     }
 
+    /// Warns about tasks that began late or were slow, over all rounds of an operation.
     fn unequal(&self) -> Vec<String> {
         let of = |operation: Operation| {
             let shares = &self.shares[operation as usize];

@@ -52,6 +52,7 @@ pub(crate) fn number(option: &str, text: &str, min: u64, max: u64) -> Result<u64
     number_of(&format!("{option} {}", shortened(text)), text, min, max)
 }
 
+/// Parses an integer within a range; errors quote `words`.
 pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {

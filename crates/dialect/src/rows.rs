@@ -13,6 +13,7 @@ pub(crate) enum OptionKind<O: 'static, E: 'static> {
     Text(fn(&mut O, String)),
     /// Only values that describe what halfpower does anyway, and a hint for others.
     OnlyValues(&'static [&'static str], &'static str),
+    /// A flag that is supported only when off, with a hint.
     OnlyZero(&'static str),
     /// Has no counterpart here, or always applies. As in fio, a malformed value is an error.
     Ignored(Form),

@@ -284,7 +284,8 @@ pub(crate) fn name(members: &[Member], task: usize) -> String {
     format!("task {task} ({})", members[task].host)
 }
 
-/// `begins` are of a common start, on one clock; each task did `amounts` in `times_ns`.
+/// Warns about tasks that began late or are slow. `begins` are of a common start, on one clock;
+/// each task did `amounts` in `times_ns`.
 pub(crate) fn unequal(
     members: &[Member],
     phase: &str,

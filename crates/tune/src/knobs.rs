@@ -19,6 +19,7 @@ impl Scene<'_> {
     }
 }
 
+/// A setting of the requests, not of the machine.
 pub struct WorkloadKnob {
     pub name: &'static str,
     pub about: &'static str,

@@ -52,6 +52,7 @@ pub struct Trial {
     pub questions: Vec<usize>,
 }
 
+/// What a [`Plan`] is made from.
 pub struct Scope<'a> {
     pub knobs: &'a [Knob],
     /// Returns the alternative for a machine knob's value that the table does not offer.
@@ -71,6 +72,7 @@ pub struct Whole {
     pub like: Vec<Workload>,
     pub many_files: bool,
     pub rate: Measure,
+    /// The requests whose latencies it reports.
     pub latency_of: Option<String>,
 }
 

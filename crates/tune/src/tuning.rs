@@ -14,8 +14,10 @@ use results::compare::{
 use results::{Program, RateChange};
 use workload::Workload;
 
+/// Share of the time.
 const FOR_COMBINATION: f64 = 0.2;
 
+/// Applies settings and runs workloads.
 pub trait Subject {
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
@@ -69,6 +71,7 @@ struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
     is_whole: bool,
+    /// The run with the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
     /// Runs with the current setting by question, and the bytes that they moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
@@ -128,6 +131,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
+    /// Warns about each question in which the current setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;

@@ -24,6 +24,7 @@ pub(crate) struct Pool {
 
 #[derive(Debug)]
 pub(crate) struct TargetResult {
+    /// An error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
     pub(crate) threads: Vec<(u32, StreamResult)>,
     pub(crate) interrupted: bool,
@@ -35,7 +36,8 @@ impl TargetResult {
     }
 }
 
-/// All workloads must have the pool's number of threads, the same engine and the same access mode.
+/// Runs all jobs in one pool. Their workloads must have its number of threads, the same engine and
+/// the same access mode.
 pub(crate) fn run_pool<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -112,7 +114,9 @@ fn run_once<M: Machine>(
 }
 
 enum Turns {
+    /// Draws a target by weight, then waits until it is ready.
     Drawn { up_to: Box<[u64]>, seed: u64, count: u64, next: Option<usize> },
+    /// Visits the targets round robin, skipping those without a free request.
     Each { first: usize },
 }
 

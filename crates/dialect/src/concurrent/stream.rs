@@ -42,6 +42,7 @@ pub(super) struct ToolStream {
 
 /// Offsets of a thread that starts between two offsets of the first thread; they wrap around.
 struct Between {
+    /// From the region's start.
     first_bytes: u64,
     step_bytes: u64,
     count: u64,
@@ -73,7 +74,7 @@ impl Between {
 }
 
 impl ToolStream {
-    /// The places of `region` are its first byte and its length.
+    /// Creates a thread's stream; `region` is the first byte and the length.
     pub(super) fn new(
         stream: Stream,
         thread: u64,

@@ -7,6 +7,7 @@ use crate::parse::refuse;
 use machine::{Buffers, Engine, Result};
 use workload::{MAX_DEPTH, Workload};
 
+/// Threads that all targets share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPool {
     /// `-F`
@@ -16,7 +17,7 @@ pub struct ThreadPool {
 }
 
 impl TimeSpan {
-    /// A single target that all threads use gets them as its own.
+    /// Gives all targets these threads. A single target that all threads use gets them as its own.
     pub(super) fn share_threads(&mut self, threads: u32, outstanding: Option<u32>) {
         for target in &mut self.targets {
             target.threads = threads;
@@ -121,6 +122,7 @@ impl ThreadPool {
         }
     }
 
+    /// Returns weights by thread, then target; 0: the thread skips the target.
     fn weights(&self, targets: &[Target]) -> Vec<Vec<u32>> {
         let of = |thread: u32, target: &Target| {
             let own = target.thread_weights.iter().find(|(number, _)| *number == thread);

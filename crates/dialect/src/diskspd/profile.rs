@@ -147,7 +147,7 @@ impl Target {
         }
     }
 
-    /// 100 % and 0 % equal `-r` and `-s`.
+    /// Applies `-rs`; 100 % and 0 % equal `-r` and `-s`.
     pub(crate) fn with_random_percent(mut self, percent: Option<u8>) -> Target {
         match percent {
             Some(0) => (self.random_bytes, self.random_percent) = (None, None),
@@ -420,7 +420,7 @@ pub struct TimeSpan {
     pub latency: bool,
     /// `-x`: only for the report.
     pub completion_routines: bool,
-    /// `-D`
+    /// `-D`: intervals of the rate's deviation.
     pub interval_ms: Option<u32>,
     /// `-a`; empty: all.
     pub processors: Vec<u32>,

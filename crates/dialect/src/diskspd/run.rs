@@ -253,7 +253,7 @@ fn workload_of(
 
 const LARGEST_SOURCE: u64 = 1 << 30;
 
-/// The data is repeated if the file is shorter.
+/// Reads the data for the writes, repeating a shorter file.
 fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let bytes = target.source_bytes.unwrap_or(0);
     if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
@@ -371,7 +371,8 @@ fn run_targets<M: Machine>(
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
-/// Without depth (`-o` with neither io_uring nor libaio) each single-request thread counts.
+/// Returns the results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
+/// single-request thread counts.
 fn thread_results(
     target: &Target,
     facts: &TargetFacts,

@@ -308,6 +308,7 @@ fn target(element: &Element) -> Result<Target> {
     Ok(read)
 }
 
+/// Returns the pool's thread numbers, with the target's weights.
 fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     let one = |element: &Element| {
         if element.name != "ThreadTarget" {

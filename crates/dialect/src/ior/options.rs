@@ -276,6 +276,7 @@ fn directive(options: &mut Options, words: &str) -> Result<()> {
 }
 
 impl Tests {
+    /// Returns whether a file is a test file, or one that a task makes with its name.
     fn uses(&self, path: &Path) -> bool {
         let name = path.as_os_str().as_encoded_bytes();
         let is = |file: &PathBuf| {

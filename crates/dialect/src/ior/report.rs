@@ -169,6 +169,7 @@ struct Summary<'r> {
     rates: Vec<f64>,
     operations: Vec<f64>,
     times: Vec<f64>,
+    /// Means of repetitions that a deadline ended.
     stonewall: Option<(f64, f64)>,
 }
 

@@ -88,6 +88,7 @@ pub enum FileEnd {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Access {
     pub wanted: Wanted,
+    /// The task whose transfers are made.
     pub of_task: u64,
     pub open_as: OpenAs,
     pub opens: bool,

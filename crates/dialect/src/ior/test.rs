@@ -181,6 +181,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Wanted { path, writes, destroy, sharing, number: None }
     }
 
+    /// Asks all tasks before anything is written.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         let files = if self.options.multi_file { self.options.repetitions } else { 1 };
         let writes = self.options.write;

@@ -9,6 +9,7 @@ use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
 
 /// Maximum processes or threads of the throughput mode.
 pub const MAX_CHILDREN: u32 = 1024;
+/// 1 PiB.
 const MAX_FILE: u64 = 1 << 50;
 /// The pattern of `-+d`.
 const DIAGNOSTIC: u8 = 0xa5;
@@ -23,11 +24,11 @@ pub struct Options {
     pub auto: bool,
     /// `-z`: small records with large files too (`-A` is `-a -z`).
     pub all_records: bool,
-    /// `-s`
+    /// `-s`: file sizes.
     pub files: Vec<u64>,
     /// `-n`, `-g`
     pub file_range: (Option<u64>, Option<u64>),
-    /// `-r`
+    /// `-r`: record sizes.
     pub records: Vec<u64>,
     /// `-y`, `-q`
     pub record_range: (Option<u64>, Option<u64>),
@@ -46,7 +47,7 @@ pub struct Options {
     pub read_sync: bool,
     /// `-+D`: the same as `-o`.
     pub dsync: bool,
-    /// `-e`
+    /// `-e`: include the flush in the time.
     pub flush: bool,
     /// `-c`: include closing the file, which takes microseconds on a local file system and is not
     /// timed separately.
@@ -68,17 +69,17 @@ pub struct Options {
     pub mmap_async: bool,
     /// `-W`: test files are always locked.
     pub lock: bool,
-    /// `-O`
+    /// `-O`: report operations per second.
     pub operations: bool,
-    /// `-N`
+    /// `-N`: report microseconds per operation.
     pub microseconds: bool,
     /// `-R`
     pub excel: bool,
     /// `--force`
     pub force: bool,
-    /// `-b`
+    /// `-b`: the tables of `-R`.
     pub excel_file: Option<PathBuf>,
-    /// `-M`
+    /// `-M`: name the machine in the report.
     pub machine: bool,
     /// `-w`
     pub keep: bool,
@@ -86,11 +87,11 @@ pub struct Options {
     pub no_stonewall: bool,
     /// `-V`: writes carry this pattern and reads verify it.
     pub verify: Option<u8>,
-    /// `-p`
+    /// `-p`: empty the processor's cache before each test.
     pub purge: bool,
     /// `-U`: mount point that the original remounts, for an empty page cache.
     pub uncached: Option<PathBuf>,
-    /// `-S`
+    /// `-S`: size of the processor's cache, for `-p`.
     pub cache_bytes: Option<u64>,
     /// `-L`
     pub line_bytes: Option<u64>,
@@ -102,11 +103,11 @@ pub struct Options {
     pub bind: Option<u32>,
     /// `-Q`
     pub latency_files: bool,
-    /// `-+u`
+    /// `-+u`: report processor usage.
     pub cpu: bool,
     /// `-E`: the default tests include 9 to 12.
     pub extensions: bool,
-    /// `-C`
+    /// `-C`: report each process.
     pub each_child: bool,
     /// `-+n`
     pub no_retests: bool,

@@ -299,7 +299,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Returns `None` if there are too many.
+    /// Returns the number of directories in a tree; `None`: too many.
     fn tree(&self) -> Option<u64> {
         let mut level = 1u64;
         let mut all = 1u64;
@@ -318,6 +318,7 @@ impl Options {
         all.saturating_mul(self.write_bytes)
     }
 
+    /// Returns the number of directories that hold items.
     fn holding(&self, all: u64) -> u64 {
         if self.leaf_only {
             u64::from(self.branch).saturating_pow(self.depth).min(all)

@@ -182,6 +182,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
+    /// Returns the tasks that make a tree.
     fn planters(&self) -> Vec<usize> {
         let count = self.members.len();
         if self.options.unique {
@@ -281,6 +282,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
+    /// After the deadline, lets all tasks make as many items as the fastest.
     fn catch_up(&mut self, kind: Kind, mut done: Done, most: u64) -> Result<Done, Error> {
         let counts = done.counts.clone();
         let step = |task: u64| {

@@ -67,6 +67,7 @@ impl Plan {
 pub struct Items {
     pub kind: Kind,
     pub operation: Operation,
+    /// The task that made the items.
     pub of_task: u64,
     pub from: u64,
     pub upto: u64,
@@ -274,7 +275,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Ok(Reply::Done { span: Span { from, to: files.now() }, count: done, latency, wrong })
     }
 
-    /// Returns whether the item's data is right.
+    /// Does the operation on one item; returns whether its data is right.
     fn one(&mut self, plan: &Plan, items: &Items, path: &Path) -> Result<bool> {
         let files = self.files;
         match (items.operation, items.kind) {

@@ -418,6 +418,7 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     warnings
 }
 
+/// Warns if the run never waited for a device.
 fn cache_doubt(result: &PostmarkResult) -> Option<String> {
     let asked = result.counts.read_bytes as f64;
     let from_cache =

@@ -49,6 +49,7 @@ pub struct Session<'a, F> {
     refused: u64,
     failed: u64,
     is_forced: bool,
+    /// Files of commands that are being read, each loaded by the one before.
     loading: Vec<PathBuf>,
     before_run: Option<BeforeRun<'a>>,
 }

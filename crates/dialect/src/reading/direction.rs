@@ -27,7 +27,7 @@ impl Direction {
         self.group == other.group && self.does == other.does && self.settings == other.settings
     }
 
-    /// Percentiles cannot be added.
+    /// Adds a clone that ran at the same time. Percentiles cannot be added.
     fn add(&mut self, clone: &Direction) {
         let requests = self.requests + clone.requests;
         let sum = |one: &Direction| Some(one.mean_ns? * one.requests);

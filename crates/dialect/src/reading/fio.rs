@@ -187,7 +187,8 @@ fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     })
 }
 
-/// The report's percentages are of the run time of all clones of an entry.
+/// Returns the processor time per request. The report's percentages are of the run time of all
+/// clones of an entry.
 fn cpu_ns(clones: &[&Value]) -> Option<f64> {
     let (mut ns, mut requests) = (0.0, 0.0);
     for job in clones {

@@ -6,7 +6,7 @@ use super::lines::{at, number};
 use crate::iozone::Test;
 use results::compare::Measurement;
 
-/// Capitals differ between versions.
+/// Returns the test whose table begins with this line; capitals differ between versions.
 fn table(line: &str) -> Option<&'static str> {
     let title = line.trim().trim_matches('"').trim();
     let mut tests = Test::CLASSIC.iter().chain(&Test::POSITIONED).zip(TESTS);

@@ -81,7 +81,7 @@ pub struct Options {
     pub outstanding: Option<u32>,
     /// `-b`, which is in KB.
     pub block_bytes: Option<u32>,
-    /// `-i`
+    /// `-i`: rows of a stripe pattern.
     pub rows: Option<u32>,
     /// `-m`
     pub multi: Option<Multi>,

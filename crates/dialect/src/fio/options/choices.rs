@@ -37,7 +37,8 @@ pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     Ok(SizeMix::range(request(min)?, request(max)?, true))
 }
 
-/// Sizes without a share divide the rest; if all have one, the largest share gets it.
+/// Parses `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if all have one, the largest
+/// share gets it.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > MAX_SIZES {
@@ -190,6 +191,7 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     })
 }
 
+/// Splits paths at colons; a backslash escapes a colon.
 pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if text.starts_with("twin:") {
         // The colon belongs to the name of a simulated machine, which must be the only path.

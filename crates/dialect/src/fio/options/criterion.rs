@@ -9,6 +9,7 @@ pub(crate) const STEP_NS: Nanos = 1_000_000_000;
 /// The watched rate and its limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
+    /// Watches bandwidth instead of IOPS.
     pub bandwidth: bool,
     /// Uses the regression line's slope instead of the maximum deviation from the mean.
     pub slope: bool,

@@ -48,6 +48,7 @@ pub struct Options {
     pub mix_read: u8,
     /// `bs`, `bsrange` or `bssplit` of reads and of writes.
     pub blocks: [SizeMix; 2],
+    /// Sizes of trims, and of the writes after them.
     pub trim_blocks: SizeMix,
     /// `bs_is_seq_rand`: sizes are for sequential and random requests.
     pub blocks_by_order: bool,
@@ -63,6 +64,7 @@ pub struct Options {
     /// Clones alternate between several.
     pub directories: Vec<String>,
     pub filenames: Vec<String>,
+    /// `nrfiles`, if names are generated.
     pub files: u32,
     /// Files that are used at the same time; 0: all.
     pub open_files: u64,
@@ -79,6 +81,7 @@ pub struct Options {
     /// `bwavgtime` and `iopsavgtime`: the half seconds that make a sample of the rates.
     pub bandwidth_windows: usize,
     pub iops_windows: usize,
+    /// `fill_device`: run until the disk is full.
     pub fills: bool,
     pub pre_read: bool,
     pub offset: Amount,
@@ -92,6 +95,7 @@ pub struct Options {
     /// Requests submitted together; `None`: all that are ready.
     pub batch: Option<u32>,
     pub fixedbufs: bool,
+    /// `iodepth_batch_complete_min`.
     pub batch_complete: u32,
     /// `iodepth_low`: requests in flight at which the queue is refilled.
     pub low: Option<u32>,
@@ -162,6 +166,7 @@ pub struct Options {
     /// Time between pauses; 0: only requests count.
     pub think_io_ns: u64,
     pub serialize_overlap: bool,
+    /// `lockmem`, of each clone.
     pub locked_bytes: u64,
     /// `hipri`: the kernel polls the device for completions.
     pub kernel_polls: bool,
@@ -180,11 +185,13 @@ pub struct Options {
     pub working_set: bool,
     /// Size of that set, in percent of the job's size.
     pub working_set_percent: u8,
+    /// `dedupe_global`: jobs share that set.
     pub global_set: bool,
     pub verify: Option<Method>,
     pub pattern: Fill,
     /// Bytes after which the pattern restarts; 0: at each request.
     pub pattern_interval: u32,
+    /// Offset of the header in its block.
     pub verify_offset: u32,
     pub state_save: bool,
     /// `verify_state_save` was explicit, so failing to write the file is an error.
@@ -193,6 +200,7 @@ pub struct Options {
     /// `verify_policy=fsynced`: ignore writes after the last sync.
     pub state_synced: bool,
     pub replay: Replay,
+    /// The trace to replay, with these options applied.
     pub trace: Option<Arc<Trace>>,
     /// `verify_only` of a job whose writes are not simply its reads.
     pub checked: Option<Checked>,
@@ -211,8 +219,11 @@ pub struct Options {
     pub clat_percentiles: bool,
     pub lat_percentiles: bool,
     pub slat_percentiles: bool,
+    /// Neither `disable_slat` nor `gtod_reduce`.
     pub times_submission: bool,
+    /// Neither `disable_clat` nor `gtod_reduce`.
     pub reports_completion: bool,
+    /// Neither `disable_lat` nor `gtod_reduce`.
     pub reports_latency: bool,
     pub unified: Unified,
     pub stats: bool,
@@ -387,6 +398,7 @@ impl Options {
         })
     }
 
+    /// Returns `None` if only time counts.
     pub(crate) fn pauses_after(&self) -> Option<u64> {
         self.think_blocks.or((self.think_io_ns == 0).then_some(1))
     }

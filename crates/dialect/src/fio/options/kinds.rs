@@ -29,6 +29,7 @@ const ENGINES: [(&str, Engine); 17] = [
 /// The operation of an engine without data transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOperation {
+    /// Opens the file, creating it if missing, or makes the directory.
     Create(Named),
     Stat(Named),
     Delete(Named),
@@ -108,6 +109,7 @@ pub enum Checked {
 /// The moment at which a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
+    /// The call has returned.
     None,
     /// Data and metadata are on stable storage (O_SYNC).
     Full,
@@ -159,6 +161,7 @@ pub enum Distribution {
         access: u8,
         share: u8,
     },
+    /// From the start of the file to its end.
     ManyZones(Vec<Zone>),
 }
 

@@ -35,6 +35,7 @@ impl Fill {
         }
     }
 
+    /// Returns byte `at` of what [`Fill::put`] writes.
     pub(crate) fn byte(&self, offset: u64, interval: usize, at: usize) -> u8 {
         // Without an interval the pattern continues over the whole buffer.
         let from = at.checked_div(interval).map_or(0, |chunk| chunk * interval);

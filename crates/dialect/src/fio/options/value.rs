@@ -104,6 +104,7 @@ pub(crate) fn amount(text: &str, kb_base: u64) -> Result<Amount, Reason> {
     }
 }
 
+/// Parses a time such as `1m30s`; a number without a unit counts `unit_ns`.
 pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
     let mut rest = text;
@@ -144,7 +145,7 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     }
 }
 
-/// A missing value repeats the one before it.
+/// Parses a list of read, write, trim; a missing value repeats the one before it.
 pub(crate) fn by_direction<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,

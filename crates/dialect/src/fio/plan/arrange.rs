@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Nothing,
+    /// A regular file of this many bytes.
     File(u64),
     /// A file from an earlier run, which may be laid out again.
     Made(u64),
@@ -67,6 +68,7 @@ pub struct ClonePlan {
     pub lengths: Vec<u64>,
     /// Bytes to transfer; `None`: until the time is over.
     pub limit_bytes: Option<u64>,
+    /// Passes that make up these bytes.
     pub passes: u64,
     /// The size ends within a request, which is not made.
     pub has_rest: bool,

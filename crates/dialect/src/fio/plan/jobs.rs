@@ -17,9 +17,11 @@ use workload::{SizeMix, Sizes};
 pub struct Job {
     pub name: String,
     pub at: At,
+    /// Including the global options.
     pub options: Options,
     /// The job's own options as written, for the report.
     pub given: Vec<(String, String)>,
+    /// Number of the reporting group.
     pub group_id: u32,
 }
 
@@ -124,6 +126,7 @@ impl Job {
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
+    /// Returns whether requests choose one of several files first, then a random place in it.
     pub(crate) fn takes_turns(&self) -> bool {
         let options = &self.options;
         self.file_count() > 1
@@ -136,11 +139,14 @@ impl Job {
             && options.random_percent == [100; 2]
     }
 
+    /// Returns how many files get all their requests before others are opened; `None`: all are
+    /// open.
     pub(crate) fn open_files(&self) -> Option<u64> {
         let open = self.options.open_files;
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
     }
 
+    /// Returns whether a request's offset depends on earlier ones to its file.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];

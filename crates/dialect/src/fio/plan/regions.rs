@@ -9,6 +9,7 @@ use crate::fio::options::value::Amount;
 use machine::units::show_size;
 use std::path::Path;
 
+/// The sizes that a range of `filesize` gives a clone's files.
 pub(super) struct Sizes {
     range: Option<[u64; 2]>,
     unit: u64,
@@ -36,6 +37,7 @@ impl Sizes {
     }
 }
 
+/// Returns the bytes moved if requests skip `hole` bytes after each `run`.
 pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
     let stride = run.saturating_add(hole);
     let moved = len / stride * run + (len % stride).min(run);
@@ -67,8 +69,11 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
 pub(super) struct Region {
     start: u64,
     len: u64,
+    /// End of the file, which may be beyond the last request.
     pub(super) end: u64,
+    /// Length to the existing file's end, for zones.
     zoned_len: u64,
+    /// The share, if `io_size` is a percentage.
     share_bytes: u64,
 }
 
@@ -285,6 +290,7 @@ impl Work {
     }
 }
 
+/// Returns the option that prevents files of different sizes.
 fn hindrance(job: &Job) -> Option<&'static str> {
     let options = &job.options;
     let spreads = job.spreads() || job.has_own_places();

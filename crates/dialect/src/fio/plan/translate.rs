@@ -9,6 +9,7 @@ use workload::{BLOCK_BYTES, Data, Pattern, Stop, Workload, rng};
 
 const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
 const PURPOSE_CLONE: u64 = 0xf10;
+/// Seed of the blocks that jobs with `dedupe_global` repeat.
 const GLOBAL_SET: u64 = 0xded0;
 
 pub(crate) fn engine(job: &Job) -> Engine {
@@ -115,6 +116,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
     }
 }
 
+/// Returns the blocks of the working set; 0: a few.
 fn repeated_blocks(job: &Job, clone: &ClonePlan) -> u64 {
     let options = &job.options;
     if !options.working_set || options.duplicate_percent == 0 {

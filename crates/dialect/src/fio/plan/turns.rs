@@ -13,19 +13,22 @@ use workload::{FreeMap, Normal, Permutation, SelfSimilar, Zipf, rng};
 mod own_places;
 mod spread;
 
-/// The stream sees all files as one region and alternates between them. If the files follow one
-/// another, it sees a single file.
+/// Sends a stream's requests to its job's files. The stream sees all files as one region and
+/// alternates between them. If the files follow one another, it sees a single file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileTurns {
     files: u64,
     request_bytes: u64,
+    /// First byte and length of each file's part; the longest if they differ.
     part: (u64, u64),
+    /// Length of each part, if they differ.
     lengths: Arc<[u64]>,
     service: FileService,
     draw: FileDraw,
     service_run: u64,
     open: u64,
     in_row: bool,
+    /// Writes after which a sync takes a turn; 0: none does.
     sync_every: [u64; 2],
     seed: u64,
     /// Length of a sequential run and of the gap after it; gap 0: none.
@@ -34,13 +37,16 @@ pub(crate) struct FileTurns {
     bell: Option<Normal>,
     rounds: Option<Rounds>,
     align: u64,
+    /// Requests differ in size.
     differ: bool,
     spread: Option<Arc<Spread>>,
     own_places: Option<Arc<OwnPlaces>>,
     random_percent: [u8; 2],
     /// Bytes of each file, and of the overlap with the previous sequential request; 0: none.
     backward: (u64, u64),
+    /// Each direction of a mix covers the whole file, with gaps.
     mixes_holes: bool,
+    /// The end of a pass of such a mix; `None`: the size ends it.
     ends: Option<Ends>,
     /// State that the stream's offset does not determine; shared by its threads.
     state: Option<Arc<Mutex<State>>>,
@@ -85,6 +91,7 @@ impl FileDraw {
 
 #[derive(Debug, Clone, Copy)]
 struct Ends {
+    /// The offset at which nothing is left for the next request.
     at: u64,
     passes: u64,
 }
@@ -131,6 +138,7 @@ impl Rounds {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Unvisited blocks of each file, if each is visited once.
     maps: Vec<FreeMap>,
     /// The order of blocks in the zone with this number.
     order: Option<(u64, Permutation)>,
@@ -141,6 +149,7 @@ struct State {
     stay: (u64, u64),
     /// Requests so far, and the next offsets of a sequential read and write.
     follow: (u64, [u64; 2]),
+    /// Bytes read and written in each file, if the directions have their own cursors.
     cursors: Vec<[u64; 2]>,
     places: Vec<FilePlace>,
     zone_bytes: u64,
@@ -365,6 +374,7 @@ impl FileTurns {
         }
     }
 
+    /// Returns the offset of the next overlapping request.
     fn backward(&self, cursor: u64) -> u64 {
         let (whole, back) = self.backward;
         match cursor {

@@ -129,6 +129,7 @@ impl Arrangement {
         Ok(NamedFile { laid_out: lays_out.then_some(bytes), is_new, path })
     }
 
+    /// Adds a directory's test file, which no job uses; returns its index.
     fn directory(&mut self, path: PathBuf, block: u64) -> usize {
         let bytes = block.max(MIN_BYTES);
         if let Some(index) = self.files.iter().position(|file| file.path == path) {

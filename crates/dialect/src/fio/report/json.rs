@@ -293,7 +293,8 @@ const NS_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const US_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const MS_BANDS: [u64; 12] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000, u64::MAX];
 
-/// Bands exclude their upper bounds (times `unit` ns); the first begins at `from` ns.
+/// Returns percentages. Bands exclude their upper bounds (times `unit` ns); the first begins at
+/// `from` ns.
 fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f64> {
     let total = latency.count().max(1) as f64;
     let mut low = from;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 /// A report does not wait longer for streams that have no request to end.
 const ANSWER: Duration = Duration::from_millis(50);
 
+/// The last answer of each stream of a group.
 #[derive(Debug)]
 pub(crate) struct Board {
     asked: AtomicU64,
@@ -101,6 +102,7 @@ pub(crate) struct Running<'a> {
     pub(crate) status: &'a Status<'a>,
     pub(crate) board: Arc<Board>,
     pub(crate) unfinished: &'a Unfinished<'a>,
+    /// The result without this group.
     pub(crate) so_far: FioResult,
 }
 

@@ -11,6 +11,7 @@ use measure::histogram::Histogram;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogInterval {
     Writes(u64),
+    /// A pass of this many bytes.
     Bytes(u64),
 }
 
@@ -19,12 +20,15 @@ pub(crate) struct Backlog {
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<Contest>,
     every: BacklogInterval,
-    /// As in fio, a batch that exceeds the interval continues with later writes.
+    /// Writes read back before the next one; 0: all. As in fio, a batch that exceeds the interval
+    /// continues with later writes.
     batch: u64,
     batch_left: u64,
+    /// Writes or bytes since the last reading.
     counted: u64,
     written: PendingVerify,
     reading: Vec<Piece>,
+    /// `None`: the stream is writing.
     next: Option<usize>,
     free: Vec<u32>,
     issued: Box<[Read]>,
@@ -32,7 +36,9 @@ pub(crate) struct Backlog {
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
     reading_since: Nanos,
+    /// Time of all readings before the current one.
     reading_ns: Nanos,
+    /// Time of readings before the last own request.
     between_ns: Nanos,
 }
 
@@ -76,6 +82,7 @@ impl Backlog {
         }
     }
 
+    /// Returns the last request's excess over the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
             BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),

@@ -55,6 +55,8 @@ impl State {
         write.number
     }
 
+    /// Returns the number of the write that alone left these bytes, if it has ended and has the
+    /// same `maker`.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
         let Some((&(_, start), &(until, write))) = self
@@ -71,6 +73,7 @@ impl State {
     }
 }
 
+/// Writes of all streams of a run to files in which requests may overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Contested(Mutex<State>);
 
@@ -84,6 +87,7 @@ impl Contested {
 pub(crate) struct Contest {
     all: Arc<Contested>,
     files: Arc<[usize]>,
+    /// `None`: the stream does not verify.
     maker: Option<usize>,
 }
 

@@ -24,6 +24,7 @@ pub(crate) struct Core {
     pub(crate) trims: Option<Trims>,
     pub(crate) guide: Option<Guide>,
     pub(crate) rates: Option<Rates>,
+    /// The guide or the rates decide about the next request.
     pub(crate) is_led: bool,
     /// The next sync, and its file (`None`: all files).
     pub(crate) due: Option<(Stability, Option<u32>)>,
@@ -43,6 +44,7 @@ pub(crate) struct Core {
     pub(crate) leaves: bool,
     pub(crate) checks: bool,
     pub(crate) gives_priorities: bool,
+    /// Empty: use the stream's data.
     pub(crate) pattern: Box<[u8]>,
 }
 
@@ -55,7 +57,9 @@ pub(crate) struct Slot {
     pub(crate) bytes: u32,
     pub(crate) target: u32,
     pub(crate) side: u8,
+    /// The priority passed to the kernel.
     pub(crate) given: u16,
+    /// The priority that takes effect.
     pub(crate) effective: u16,
 }
 
@@ -66,6 +70,7 @@ pub(crate) struct Issue {
     pub(crate) now: Nanos,
 }
 
+/// Requests whose submitting call has not returned.
 pub(crate) struct Submissions {
     pub(crate) open: Vec<u32>,
     /// A simulated machine has no call whose return it could report.
@@ -128,6 +133,7 @@ impl Core {
         self.record.begin(self.measured_from);
     }
 
+    /// Skips a pause; the rate does not catch up with it.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         self.stream.skip(|interval_ns| skipped_ns(pause as f64, interval_ns));
         if let Some(rates) = &mut self.rates {
@@ -359,6 +365,7 @@ impl Core {
         Some((slot.returned_at - slot.at).min(latency_ns))
     }
 
+    /// Returns whether a write follows.
     #[inline(always)]
     fn trim_ended(&mut self) -> bool {
         let Some(trims) = &mut self.trims else { return false };

@@ -11,6 +11,7 @@ use machine::{Completion, Nanos, Next, Request, Stability};
 pub(crate) trait Filter: Send {
     fn begin(&mut self, core: &Core);
 
+    /// Returns `None` to go on.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next>;
 
     fn issued(&mut self, core: &mut Core, issue: &Issue);

@@ -33,6 +33,7 @@ use workload::rng;
 pub(crate) struct FioStream {
     core: Core,
     filters: Vec<Box<dyn Filter>>,
+    /// Filters take part in each request, not only between passes.
     filters_each: bool,
     delay: Nanos,
     starts: Nanos,
@@ -58,6 +59,7 @@ pub(crate) struct StreamState {
 }
 
 impl FioStream {
+    /// `chance` seeds the start delay.
     pub(crate) fn new(
         mut stream: Stream,
         job: &Job,

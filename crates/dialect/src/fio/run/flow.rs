@@ -13,6 +13,7 @@ const PAUSE_NS: Nanos = 50_000;
 /// A member silent for this long has failed; the others no longer wait.
 const SILENT_NS: Nanos = 5_000_000_000;
 
+/// The clones of all jobs that share a `flow_id`.
 #[derive(Debug)]
 pub(crate) struct FlowGroup {
     members: Vec<Member>,

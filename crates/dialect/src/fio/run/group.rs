@@ -32,6 +32,7 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) jobs: &'a [Job],
     pub(crate) number: usize,
+    /// The arrangement of all sets.
     pub(crate) asked: &'a Arrangement,
     pub(crate) not_run: &'a [NotRun],
     pub(crate) clones: Vec<&'a ClonePlan>,
@@ -56,6 +57,7 @@ impl<'a, M: Machine> Group<'a, M> {
             .unwrap_or_else(|| self.never_opened())
     }
 
+    /// Runs parts, each with its job's index, for errors.
     pub(super) fn run_parts<S: RequestSource>(
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
@@ -111,6 +113,7 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
+    /// Returns the planned sizes of files that could not be created.
     pub(super) fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
@@ -125,6 +128,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
+/// Returns `None` if the job reads back only at the end.
 pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();

@@ -25,6 +25,7 @@ pub(crate) struct Search {
     failed: Option<u32>,
     /// Consecutive windows that met the target just below the depth that did not.
     held_in_row: u32,
+    /// Start of the window, its requests, and those that took too long.
     since: Nanos,
     done: u64,
     late: u64,
@@ -105,6 +106,7 @@ impl Search {
         (self.since, self.done, self.late) = (now, 0, 0);
     }
 
+    /// Returns whether the search is over.
     fn grow(&mut self, now: Nanos) -> bool {
         let before = self.depth;
         self.held = before;

@@ -10,6 +10,7 @@ use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next};
 
 pub(crate) struct Limits {
+    /// Limits of reads and of other requests; 0: none.
     max_ns: [Nanos; 2],
     rates: Option<RateWatch>,
     /// Requests until the end (`number_ios` of several sizes).

@@ -15,6 +15,7 @@ const SETTLES_NS: Nanos = 2_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     Latency(Nanos),
+    /// In bytes per second if `bytes`, otherwise in requests per second.
     Rate { bytes: bool, min: u64, reached: u64 },
 }
 
@@ -67,6 +68,7 @@ impl RateWatch {
         self.settled_at = now.saturating_add(SETTLES_NS);
     }
 
+    /// A side of 0 is a read, 1 a write.
     #[inline]
     pub(crate) fn complete(&mut self, now: Nanos, side: usize, bytes: u32) -> Option<StopReason> {
         let done = self.done.get_mut(side)?;

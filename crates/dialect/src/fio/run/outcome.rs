@@ -185,6 +185,8 @@ impl<M: Machine> Group<'_, M> {
         job
     }
 
+    /// Returns the result of a job whose files could not be laid out, or that only had to lay them
+    /// out.
     pub(crate) fn without_a_run(&self, index: usize, unix_ms: u64) -> JobResult {
         let job = &self.jobs[index];
         let asked: Vec<&ClonePlan> =
@@ -239,6 +241,7 @@ fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &StreamStats) {
     sums[1] += (writes * whole) as u64;
 }
 
+/// Sets the bytes that other jobs of the set requested from the devices.
 fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     let others = |direct: bool, op: usize| {
         let sum: u64 = all.iter().filter(|job| job.1 == direct).map(|job| job.0[op]).sum();

@@ -20,6 +20,7 @@ pub(crate) struct Pauses {
     issued: u64,
     side: usize,
     until: Nanos,
+    /// The rate does not catch up with the pauses.
     ignored: bool,
 }
 
@@ -101,6 +102,7 @@ impl Filter for Exit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batching {
     submit: u32,
+    /// Completions to wait for before replacing any.
     complete: u32,
     filling: bool,
     row: u32,
@@ -108,6 +110,7 @@ pub(crate) struct Batching {
 }
 
 impl Batching {
+    /// Returns `None` if free slots are filled at once.
     pub(crate) fn of(job: &Job, depth: u32) -> Option<Batching> {
         let options = &job.options;
         // In fio 0 means all.

@@ -11,6 +11,7 @@ const PURPOSE_ARRIVALS: u64 = 0xa772;
 pub(crate) struct Rates {
     schedules: [Option<Schedule>; 2],
     used: [bool; 2],
+    /// `None` if sizes do not differ.
     sizes: Option<[SizeDraw; 2]>,
     seed: u64,
     drawn: u64,

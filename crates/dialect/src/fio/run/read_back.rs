@@ -40,6 +40,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
+    /// `bytes` is another limit. With `repeats` offsets may repeat.
     pub(crate) fn new(
         sequence: Sequence,
         turns: FileTurns,

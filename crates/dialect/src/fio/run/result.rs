@@ -29,6 +29,7 @@ pub struct CloneStats {
     /// Width of the windows in [`CloneStats::spread`].
     pub spread_ns: Nanos,
     pub spread: Vec<[Sum; SIDES]>,
+    /// Latencies of the syncs between requests.
     pub syncs: Histogram,
     /// Syncs of the whole file rather than only its data.
     pub full_syncs: u64,
@@ -192,6 +193,7 @@ pub struct JobResult {
     /// Start of the measured part, milliseconds since 1970.
     pub began_unix_ms: u64,
     pub steady: Option<Steady>,
+    /// Bytes found correct; `None` without verification.
     pub verified_bytes: Option<u64>,
     /// Blocks with wrong data, if the job continued.
     pub faults: Failures,
@@ -222,6 +224,7 @@ impl GroupResult {
     }
 }
 
+/// Returns user and system time of a part in which the process used `process_ns`.
 fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
     let times = [cpu.user_ns, cpu.system_ns].map(|ns| ns as f64);
     let whole = times[0] + times[1];

@@ -26,6 +26,7 @@ pub struct Steady {
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     sums: [u64; 2],
+    /// Number of streams that have reported.
     reported: u32,
 }
 
@@ -39,6 +40,7 @@ struct Board {
     verdict: Steady,
 }
 
+/// Watches the combined rate; streams report once a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     criterion: Criterion,

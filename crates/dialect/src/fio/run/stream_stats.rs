@@ -88,6 +88,7 @@ pub(crate) struct Done {
     pub(crate) bytes: u32,
     pub(crate) offset: u64,
     pub(crate) latency_ns: Nanos,
+    /// `None`: not measured.
     pub(crate) submission_ns: Option<Nanos>,
     /// The kernel's value; 0: the request has none of its own.
     pub(crate) priority: u16,

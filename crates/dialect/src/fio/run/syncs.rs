@@ -11,6 +11,7 @@ use machine::{Nanos, Next, Op, Stability};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Passes {
+    /// 0: nothing happens between passes.
     pub(crate) bytes: u64,
     pub(crate) cold: bool,
     pub(crate) synced: bool,
@@ -23,6 +24,7 @@ pub(crate) struct Syncs {
     written: [u64; 2],
     last_file: u32,
     at_end: bool,
+    /// The last write is synced like those before it.
     last_too: bool,
     passes: Passes,
     progress: Option<Progress>,

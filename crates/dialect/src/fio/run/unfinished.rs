@@ -6,7 +6,9 @@ use super::system_stats::{Counts, DiskUse, SystemStats};
 use machine::{Machine, Nanos, TargetFacts, Usage};
 
 pub(crate) struct Unfinished<'a> {
+    /// The group with empty clones.
     pub(crate) group: GroupResult,
+    /// Job and clone of each stream.
     pub(crate) streams: Vec<(usize, usize)>,
     pub(crate) before: (Counts, Vec<DiskUse>),
     pub(crate) system_stats: &'a dyn SystemStats,

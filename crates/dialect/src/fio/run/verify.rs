@@ -111,7 +111,9 @@ pub(crate) struct Check {
     pub(crate) method: Method,
     /// Empty: any data.
     pub(crate) pattern: Fill,
+    /// 0: restart at each request.
     pub(crate) pattern_interval: usize,
+    /// `None`: a whole request.
     pub(crate) interval_bytes: Option<u32>,
     pub(crate) header_at: usize,
 }

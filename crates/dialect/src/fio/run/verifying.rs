@@ -13,6 +13,7 @@ use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 /// A stream that only reads checks its reads.
 pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
+    /// `None`: only at the end.
     pub(crate) every: Option<BacklogInterval>,
     pub(crate) batch: u64,
     pub(crate) repeats: bool,
@@ -24,6 +25,7 @@ pub(crate) struct Verifying {
     stats: Option<CloneVerify>,
     contest: Option<ContestState>,
     backlog: Option<Backlog>,
+    /// Set if the sequence cannot reproduce the writes.
     kept: Option<PendingVerify>,
 }
 

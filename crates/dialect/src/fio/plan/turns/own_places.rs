@@ -17,6 +17,7 @@ pub(crate) struct OwnPlaces {
     random: bool,
     /// One entry if all files are alike; empty: each place is equally likely.
     draws: Vec<PlaceDraw>,
+    /// Each block is used once before any is used again.
     covers: bool,
     /// A file in order has no turn from its end to the end of the pass.
     ends: bool,
@@ -48,6 +49,7 @@ pub(super) struct FilePlace {
 }
 
 impl OwnPlaces {
+    /// Returns `None` if the stream's own offsets are right. `passes` of `None` is endless.
     pub(super) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -87,6 +89,7 @@ impl OwnPlaces {
 }
 
 impl FileTurns {
+    /// Returns `None` if no block is left.
     fn file_of_own(&self, state: &mut State) -> Option<usize> {
         let number = state.drawn;
         state.drawn += 1;
@@ -108,6 +111,7 @@ impl FileTurns {
         Some(next.0 as usize)
     }
 
+    /// Returns `false` if no block is left.
     pub(super) fn place_own(
         &self,
         own: &OwnPlaces,
@@ -144,6 +148,7 @@ impl FileTurns {
         true
     }
 
+    /// Returns `None` if no block is left.
     fn offset_in(
         &self,
         own: &OwnPlaces,

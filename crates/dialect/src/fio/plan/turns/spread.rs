@@ -10,6 +10,7 @@ use workload::{FreeMap, Normal, SelfSimilar, SizeDraw, Zipf, rng};
 pub(crate) struct Spread {
     align: u64,
     min_bytes: u64,
+    /// One entry if all files are alike.
     files: Vec<Places>,
     sizes: [SizeDraw; 2],
     /// No byte is used twice in a pass, as with fio's map of each file; requests then shrink to the
@@ -67,6 +68,7 @@ impl PlaceDraw {
 const DRAWS: u64 = 64;
 
 impl Spread {
+    /// `passes` of `None` is endless.
     pub(crate) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -137,6 +139,7 @@ impl FileTurns {
         files.unwrap_or(0)
     }
 
+    /// May shrink the request. Returns `false` if the files are full.
     pub(super) fn place_spread(
         &self,
         spread: &Spread,
