@@ -335,6 +335,7 @@ impl PointArguments {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Load(pub(crate) Vec<LoadStep>);
 
+/// A load with all the steps allowed is far smaller.
 const LOAD_FILE: Input = Input::new("a load", 1 << 20);
 
 fn load(text: &str) -> Result<Load, String> {

@@ -25,7 +25,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The maximum number of points: few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// Against last night's check a slow decline would never show.
+/// In order of preference. Not the last check: against it, a slow decline would never show.
 const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;

@@ -182,6 +182,7 @@ fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+/// A job file with all the sections allowed has a few MiB.
 const JOB_FILE: Input = Input::new("a job file", 16 << 20);
 
 const STATE: Input = Input::new("a verification state", 16 << 20);
@@ -269,6 +270,7 @@ fn fio_on<M: Machine>(
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
 
+/// For simulated machines, to which the local counters do not apply.
 struct Nowhere;
 
 impl SystemStats for Nowhere {

@@ -84,6 +84,7 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The first allocation may take this much address space.
 const FIRST_MEMORY: usize = 1 << 20;
 
 const NEEDED_MEMORY: usize = 8 << 20;

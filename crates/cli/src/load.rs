@@ -27,6 +27,8 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
+    /// Returns a warning about busy programs. With `--wait-idle`, waits, and fails if they stay
+    /// busy.
     pub(crate) fn look(&self, context: &Context) -> Result<Option<String>, Failure> {
         let look = || busy_programs(&Roots::default(), LOOK);
         let Some(limit_ns) = self.wait_idle else {

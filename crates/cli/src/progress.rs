@@ -59,6 +59,7 @@ pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode 
     own.and_then(|own| Mode::from_str(own, false).ok()).unwrap_or(parsed)
 }
 
+/// `at` is the end of the last step, from the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Done {
     Steps { done: u64, of: u64, at: Duration },

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 const POLL: Duration = Duration::from_millis(5);
 /// The time in which a signal to this program and the command arrives here too.
 const SIGNAL_DELAY: Duration = Duration::from_millis(50);
+/// The time that an interrupted command has to clean up.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(crate) enum Ended {

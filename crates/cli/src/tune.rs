@@ -347,6 +347,7 @@ fn plan(
     not_empty(only_root(plan, found.len()), arguments)
 }
 
+/// The first `of_kernel` knobs are the kernel's.
 fn only_root(mut plan: Plan, of_kernel: usize) -> Plan {
     if !host::knobs::may_set() {
         let (kept, other): (Vec<_>, Vec<_>) = plan.trials.into_iter().partition(

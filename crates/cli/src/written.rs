@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use sustained::WearChange;
 use workload::Workload;
 
+/// Excludes the bytes that fill the targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Planned {
     /// As many bytes as another tool's options ask for.
@@ -26,6 +27,7 @@ pub(crate) enum Planned {
 struct State {
     planned: Planned,
     destroys: bool,
+    /// The bytes that the drive may take over its life, as the user gave them.
     endurance: Option<u64>,
     max: Option<u64>,
     announced: bool,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 struct Done {
+    /// The offset and length of each.
     writes: Vec<(u64, u64)>,
     /// The numbers of reads and writes, and their bytes.
     counts: [u64; 2],

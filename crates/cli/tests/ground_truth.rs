@@ -33,6 +33,7 @@ struct Case {
     depth: (f64, f64),
     /// The shares of requests with O_DIRECT and with O_DSYNC.
     how: (f64, f64),
+    /// Requests per second.
     rate: Option<f64>,
 }
 

@@ -267,7 +267,7 @@ fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     assert_within(planned(&trace, 150), elsewhere, 0.15, "seconds of the plan");
 }
 
-/// On a throttled device the journal decides, as a control group counts its blocks.
+/// On a throttled device the journal limits the speed: a control group counts its blocks, too.
 #[test]
 fn programs_that_append_take_as_long_elsewhere_as_replayed_and_planned() {
     const REDIS: &str = "rm -rf r; mkdir r; cd r; \

@@ -285,7 +285,7 @@ fn hold(
     Ok(resolved)
 }
 
-/// Goes name by name, to see every link.
+/// Goes name by name, to see every link; makes missing directories with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?

@@ -29,6 +29,7 @@ const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
+    /// The bytes of a slot, in whole pages.
     pub(crate) scratch: u64,
     pub(crate) start: usize,
 }

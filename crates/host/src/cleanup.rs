@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+/// What this process has cleaned up so far.
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,

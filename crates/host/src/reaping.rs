@@ -20,21 +20,26 @@ const MIN_COMPLETIONS: u64 = 72;
 /// The required gain: waiting for more costs latency, polling costs a CPU.
 const WORTH: f64 = 1.02;
 
+/// If even this does not pay, the stream only sleeps.
 const MIN_POLL_NS: Nanos = 10_000;
 
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
+    /// The maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
+    /// Total time that streams' threads were runnable but not scheduled.
     unserved_ns: AtomicU64,
     /// The time spent on parity, and its input bytes.
     parity: (AtomicU64, AtomicU64),
+    /// Whether polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
+    /// `streams` is the number over all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -65,6 +70,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
+    /// Returns `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -96,7 +102,8 @@ struct Polling {
 }
 
 impl Polling {
-    /// Uses the time between completions: a stream that wakes late finds several.
+    /// Returns when polling ends. Uses the time between completions: a stream that wakes late finds
+    /// several.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
         self.since = now;
@@ -387,6 +394,7 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
+    /// Returns the numbers of sleeps and polls.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

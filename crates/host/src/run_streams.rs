@@ -16,7 +16,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 /// The system may take this long to remove an ended thread.
 const REMOVAL: Duration = Duration::from_millis(200);
 
-/// If the system refuses a thread, threads that only show something end.
+/// If the system refuses a thread, ends threads that only show something.
 fn spawn<'s, T: Send + 's>(
     scope: &'s std::thread::Scope<'s, '_>,
     body: impl FnOnce() -> T + Send + 's,
@@ -42,8 +42,10 @@ fn spawn<'s, T: Send + 's>(
     started
 }
 
+/// Streams keep everything large in their arenas.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
+/// The time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
 #[derive(Default)]
@@ -68,6 +70,7 @@ impl Drop for End<'_> {
     }
 }
 
+/// Dropped by a stream that cannot start.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
@@ -127,6 +130,7 @@ impl StartBarrier {
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
     pub(crate) serve: W,
+    /// Called by the part's last stream with the time of its last completion, unless one failed.
     pub(crate) finish: F,
 }
 

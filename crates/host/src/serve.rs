@@ -13,6 +13,7 @@ const HALT_NS: Nanos = 1_000_000;
 /// The time after which an interrupted run leaves its requests and their buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
+/// How long the kernel may refuse submissions for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
 /// The outstanding requests by slot; empty if the source keeps them.
@@ -239,6 +240,7 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
+    /// `nothing_taken`: the kernel has no request.
     #[cold]
     #[inline(never)]
     fn refused(

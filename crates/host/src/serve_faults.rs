@@ -25,6 +25,7 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
+/// The grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;
@@ -69,6 +70,7 @@ struct Held {
     file: u32,
     request: Request,
     at: *mut u8,
+    /// `None` if it never completes.
     due: Option<Nanos>,
     result: i32,
 }

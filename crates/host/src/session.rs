@@ -10,6 +10,7 @@ pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
+    /// A wait for one completion, at most [`TICK_NS`].
     One,
     /// A wait for this many or, after the first, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
     Several(u32),
@@ -17,7 +18,8 @@ pub(crate) enum Wait {
     For(Nanos),
 }
 
-/// Dropping it waits for or cancels requests; the loop never drops one with requests in flight.
+/// Dropping a session waits for or cancels requests; the loop never drops one with requests in
+/// flight.
 pub(crate) trait Session {
     /// `at` is the request's data, untouched until completion.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
@@ -30,10 +32,12 @@ pub(crate) trait Session {
 
     fn hand_over(&mut self) -> io::Result<()>;
 
+    /// Discards the bytes of a request, and waits for completion.
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     fn reap(&mut self, take: impl FnMut(Completion));
 
+    /// Returns the number of issued requests that the kernel has not taken yet.
     fn queued(&mut self) -> u32;
 
     /// Syncs everything written to one target, or to all, in the calling thread.

@@ -10,6 +10,7 @@ const PREFIX: &str = "halfpower-";
 const AUTO_MIN: u64 = machine::MIN_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
+/// A divisor of the free bytes.
 const FREE_SHARE: u64 = 4;
 
 const LARGER: &str = "give at least one request, such as 4 KiB";

@@ -98,6 +98,7 @@ fn target_name(targets: &[PathBuf]) -> String {
     names.join(", ")
 }
 
+/// Returns the first replay of this trace by default: a later one may be slower already.
 fn baseline(
     history: &History,
     named: Option<i64>,

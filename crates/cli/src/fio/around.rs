@@ -13,6 +13,7 @@ use std::time::Duration;
 
 pub(super) struct Sets<'a> {
     pub(super) context: &'a Context,
+    /// Files that outputs must not overwrite.
     pub(super) data: &'a [&'a Path],
     pub(super) bar: &'a Bar,
     pub(super) rest: &'a [Vec<Job>],

@@ -35,6 +35,7 @@ fn plans_of_study(directory: &Path) -> [MetadataPlan; 4] {
     [own, shared, tree, small]
 }
 
+/// The minimum for an interval.
 const MIN_ROUNDS: u32 = 2;
 
 struct FirstRound {

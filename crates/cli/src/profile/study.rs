@@ -21,6 +21,7 @@ const FILE_BYTES: u64 = 256 * MIB;
 const RUNS: u32 = 3;
 const MIN_RUN_NS: u64 = 200_000_000;
 const MAX_RUN_NS: u64 = 1_000_000_000;
+/// In order of preference.
 const KINDS: [&str; 2] = ["study", "sweep"];
 
 pub(super) fn of(

@@ -20,6 +20,7 @@ use source::Source;
 use std::path::PathBuf;
 use twin::Setup;
 
+/// Up to this number every block is counted, unless --sample is given.
 const MANY_ACCESSES: u64 = 20_000_000;
 
 const SAMPLE_BLOCKS: f64 = 262_144.0;

@@ -113,6 +113,7 @@ struct Shown<'a> {
     results: String,
     target: &'a str,
     seed: u64,
+    /// Points left out because the kernel merged their requests.
     merged: usize,
     #[serde(flatten)]
     fit: &'a Fit,

@@ -14,6 +14,7 @@ use results::{Axis, CurveName, Series, Value};
 use std::path::PathBuf;
 use workload::OpKind;
 
+/// Each label has a measured and a simulated curve.
 const MAX_LABELS: usize = 4;
 
 /// The mean error above which a curve that was not given is off.

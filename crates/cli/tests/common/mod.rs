@@ -53,6 +53,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
 
 #[derive(Debug)]
 pub struct Ended {
+    /// `None` if a signal ended the program.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,

@@ -26,6 +26,7 @@ pub enum Instead {
     Error(i32),
     /// Transfers half of the bytes, if there is more than one block.
     Half,
+    /// Flips a bit of each block.
     Flip,
     /// Reports success and does nothing.
     Lose,

@@ -68,6 +68,7 @@ pub enum Stops {
 
 #[derive(Debug, Clone, Copy)]
 pub enum State {
+    /// This directory has a test file of this many bytes or more.
     TestFile(&'static str, u64),
     Read(u64),
     Written(u64),
@@ -75,7 +76,9 @@ pub enum State {
     Hangs(&'static str),
     Said(&'static str),
     Stopped,
+    /// This file has this many bytes or more.
     Long(&'static str, u64),
+    /// This directory has no test file.
     Gone(&'static str),
     Set(&'static str, &'static str, &'static str),
 }
@@ -145,12 +148,14 @@ struct Running {
     by: By,
 }
 
+/// Users without access to the path of the program run it through this descriptor.
 const PROGRAM_FD: i32 = 97;
 
 const STOP: Duration = Duration::from_millis(600);
 
 const STUTTER: Duration = Duration::from_millis(20);
 
+/// After this time a command counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 impl Running {

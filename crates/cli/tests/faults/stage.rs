@@ -56,6 +56,7 @@ pub enum Given {
     BlockNode(&'static str, &'static str),
     /// A loop device over the zero-filled NAME.img.
     Disk(&'static str),
+    /// A loop device over an existing file, from an offset.
     DiskOver(&'static str, &'static str, u64),
     ReadOnlyDiskOver(&'static str, &'static str),
     Bytes(&'static str, u64, &'static [u8]),

@@ -19,6 +19,7 @@ type Number = (u32, u32);
 pub(crate) struct BlockTrace {
     instance: TraceInstance,
     disks: BTreeMap<Number, Number>,
+    /// The calling thread's name, which its threads share.
     own: String,
 }
 
@@ -41,7 +42,8 @@ impl BlockTrace {
         Ok(BlockTrace { instance, disks, own })
     }
 
-    /// Returns times of the program's own requests, and of all; empty if events were lost.
+    /// Returns times of the program's own requests, and of all; empty if events were lost. `at`
+    /// converts kernel time.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.instance.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.instance.path("trace"))?);
@@ -120,6 +122,7 @@ struct Bio {
     own: bool,
 }
 
+/// Returns `None` if the trace lost events.
 fn times(
     trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,

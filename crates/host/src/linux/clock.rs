@@ -81,7 +81,7 @@ impl Time for Clock {
     }
 }
 
-/// Takes the closest of several tries, because of interrupts.
+/// Reads both clocks several times, as interrupts come between, and returns the closest pair.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();

@@ -69,6 +69,7 @@ pub struct CpuSnapshot {
     pub system_ns: Nanos,
     /// Idle time over all CPUs, including I/O wait.
     pub idle_ns: Nanos,
+    /// Time taken by the hypervisor, over all CPUs.
     pub steal_ns: Nanos,
     /// Time of all tasks, if the kernel counts it in nanoseconds.
     pub tasks_ns: Option<Nanos>,
@@ -240,6 +241,7 @@ pub struct DeviceSnapshot {
     pub devices: u64,
     /// Reads: completed, merged, 512-byte sectors, total milliseconds.
     pub reads: [u64; 4],
+    /// Writes, as in `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
     /// Milliseconds with a request in flight, summed over devices; sampled at the scheduler tick,
@@ -329,6 +331,7 @@ pub struct ProcessIoMeter {
 /// I/O of this process since its start, ended threads included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
+    /// Bytes read from block devices.
     pub read_bytes: u64,
     /// Bytes written to block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,

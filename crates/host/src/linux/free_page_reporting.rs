@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 /// The balloon device's feature bit VIRTIO_BALLOON_F_PAGE_REPORTING.
 const REPORTING_BIT: usize = 5;
 
+/// Less missing memory does not affect a run.
 const MIN_BYTES: u64 = 4 * MIB;
 
 const STEP: u64 = MIB;
@@ -31,6 +32,7 @@ const SLOW_BYTES_PER_S: f64 = 200e6;
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
+/// The total speedup from which memory was the limit.
 const TAKEN: f64 = 3.0;
 
 pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {

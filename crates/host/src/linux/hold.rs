@@ -26,11 +26,12 @@ static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 /// The device and inode of a file, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
-/// A refused run, or the kernel after their end, may close the file late.
+/// Other programs may close the file late: a refused run, or the kernel after a program's end.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// A device is held exclusively (O_EXCL), a file by its lock. A signature, or a possible use that
-/// the kernel does not show, needs the user's confirmation.
+/// No other run can write the file while the result lives: a device is held exclusively (O_EXCL), a
+/// file by its lock. A signature, or a possible use that the kernel does not show, needs the user's
+/// confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +121,8 @@ pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) ->
     ))
 }
 
-/// A group's processes may write the file.
+/// Returns possible uses that the kernel does not show; fails for a certain one. A group's
+/// processes may write the file.
 fn unused(
     file: &File,
     is_device: bool,

@@ -23,6 +23,7 @@ const MIN_BYTES: u64 = 8 << 20;
 /// Each thread has two buffers, and an in-memory file.
 const BUFFERS: u64 = 3;
 
+/// A divisor of the available bytes.
 const SHARE: u64 = 2;
 
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Another process may remove the hidden file.
 const ATTEMPTS: u32 = 100;
 
 pub(super) const SUFFIX: &str = ".tmp";
@@ -31,10 +32,12 @@ pub(crate) struct OwnedFile {
     file: Arc<File>,
     is_named: bool,
     kept: bool,
+    /// Whether an earlier run kept it, and nothing has written it since.
     untouched: AtomicBool,
 }
 
 impl OwnedFile {
+    /// `own_name` must be free.
     pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
         OwnedFile::create_in(Arc::new(opened), directory, own_name)
@@ -101,6 +104,7 @@ impl OwnedFile {
         self.kept = false;
     }
 
+    /// The file must not change afterwards.
     fn mark_kept(&mut self) -> io::Result<()> {
         // No process may have it open for writing, including this one.
         self.file = Arc::new(reopen(&self.file, false, 0)?);
@@ -262,6 +266,7 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
+/// Returns the bytes of a removed file.
 fn remove_leftover(
     directory: &File,
     name: &OsStr,
@@ -275,6 +280,7 @@ fn remove_leftover(
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
+/// Returns the number of files removed, and their bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };

@@ -159,6 +159,7 @@ fn make_scratch(
     Ok(scratch)
 }
 
+/// `wanted` are the bytes that the hypervisor may have reclaimed.
 pub(super) fn prepare_cache(
     context: &Context<'_>,
     files: &PartFiles,

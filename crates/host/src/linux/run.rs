@@ -276,7 +276,9 @@ fn rounded(bytes: u64) -> String {
 }
 
 struct End {
+    /// From the last completion to stable storage; `None` if no sync was requested.
     sync_ns: Option<Nanos>,
+    /// The part of `sync_ns` in which the thread was runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,

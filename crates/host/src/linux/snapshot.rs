@@ -95,8 +95,8 @@ impl Moment {
     }
 }
 
-/// `gaps`: no thread read the clock; `steal_ns`: time taken by the hypervisor; `held_ns`: time
-/// throttled by a quota.
+/// Returns how long this process did not run, and why. `gaps`: no thread read the clock;
+/// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
 pub(crate) fn pause(
     before: &Moment,
     after: &Moment,
@@ -194,6 +194,7 @@ impl<'a> Meters<'a> {
         }
     }
 
+    /// Returns the device use of each part.
     pub(crate) fn between(
         &self,
         before: &Snapshot,
@@ -234,6 +235,7 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
+    /// `at` is the kernel's monotonic time.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);

@@ -52,7 +52,7 @@ pub(crate) struct NativeAio<'a> {
 const MAX_CONTEXT: u32 = 65_536;
 
 impl<'f> Open<'f> for NativeAio<'f> {
-    /// Creating a real context takes tens of milliseconds.
+    /// A real context would take tens of milliseconds to create.
     fn available() -> bool {
         // SAFETY: the kernel looks up context 0, which does not exist.
         let result = unsafe { libc::syscall(libc::SYS_io_destroy, 0 as libc::c_ulong) };

@@ -20,7 +20,7 @@ pub(crate) struct Mapped<'a> {
 struct Mapping {
     base: *mut u8,
     len: usize,
-    /// Stores do not know O_DSYNC.
+    /// Whether each store is followed by a flush: O_DSYNC does not apply to stores.
     durable: bool,
 }
 
@@ -115,6 +115,7 @@ impl BlockingSession for Mapped<'_> {
 }
 
 thread_local! {
+    /// The mapped range, and whether a page failed.
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 

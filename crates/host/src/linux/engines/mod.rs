@@ -161,6 +161,7 @@ engines! {
     Null: queued null::Null;
 }
 
+/// Serves a stream; returns the time of the last completion.
 pub(crate) fn run<S: RequestSource>(
     engine: Engine,
     backend: Option<NullBackend>,

@@ -26,6 +26,7 @@ impl Pipe {
         Ok(Pipe { out, into })
     }
 
+    /// Returns the bytes read, 0 at the end of the file.
     fn read(&self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8]) -> rustix::io::Result<usize> {
         let mut from = offset;
         let held = retry_on_intr(|| {

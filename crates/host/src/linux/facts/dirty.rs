@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// Dirty pages oscillate around the limit.
+/// Writers count as throttled from this share on: dirty pages oscillate around the limit.
 const HELD_PERCENT: f64 = 95.0;
 
 /// The pages that a CPU may count locally before updating the system's count (mm/vmstat.c).

@@ -88,10 +88,12 @@ pub(super) fn count(path: &Path) -> Option<u32> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Common {
     Nothing,
+    /// All extents in common are reflink copies.
     Shared,
     Own,
 }
 
+/// Returns `None` if unknown or not placed yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;

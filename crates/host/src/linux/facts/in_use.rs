@@ -63,6 +63,7 @@ impl Uses {
     }
 }
 
+/// `is_written`: whether it is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -165,7 +166,8 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// btrfs has several devices, and its mounts show no block device's number.
+/// Returns devices with their mount points. btrfs has several devices, and its mounts show no block
+/// device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -252,6 +254,7 @@ pub(crate) fn users(
     uses
 }
 
+/// `info` is a file in `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
     let flags = info

@@ -24,6 +24,7 @@ pub struct BlockDevices {
     pub deepest: Vec<BlockDevice>,
 }
 
+/// What is under a path, down to the devices.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
     /// The layers from the top down; the members of a volume one after the other.

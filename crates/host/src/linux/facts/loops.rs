@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// The file may now be removed, or in another mount namespace.
+    /// The file may now be removed, or be in another mount namespace.
     path: PathBuf,
     /// The backing file's numbers, and its own if it is a device node; `None` if not permitted.
     numbers: Option<(Numbers, (u32, u32))>,

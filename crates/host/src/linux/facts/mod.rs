@@ -46,6 +46,7 @@ pub(crate) use wear::wear;
 
 use std::path::{Path, PathBuf};
 
+/// The directories that facts come from: this machine's, or a recorded machine's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     pub proc: PathBuf,

@@ -86,6 +86,7 @@ impl Tree<'_> {
         Ok(())
     }
 
+    /// Returns `false` if a mount point prevents it.
     fn remove_below(
         &mut self,
         directory: &File,
@@ -129,7 +130,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// A bind mount of the same file system has the same device.
+/// Returns the mount ID and the device: a bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
@@ -152,6 +153,7 @@ enum Place {
 }
 
 impl Place {
+    /// Returns `None` if halfpower makes no such directory here.
     fn of(self, name: &[u8]) -> Option<Place> {
         let in_tree = || number(name.strip_prefix(TREE)?);
         match self {

@@ -27,6 +27,7 @@ pub(super) fn write(
     file.write_all(&buffer[..held])
 }
 
+/// Returns the bytes read; `into` holds those of one call.
 pub(super) fn read(
     file: &mut File,
     bytes: u64,

@@ -29,8 +29,10 @@ pub struct HostKnob {
     pub places: Vec<(Place, String)>,
     pub(super) keeper: Keeper,
     pub(super) risk: fn(present: &str, value: &str) -> Option<String>,
+    /// Written if the original value cannot be.
     pub(super) undo: Option<(Place, String)>,
     pub(super) persistent: bool,
+    /// A file that distinguishes the device from another of the same name.
     pub(super) identity: Option<(PathBuf, String)>,
 }
 
@@ -39,6 +41,7 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
+    /// Returns a knob without values to try; `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,

@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// The lock file may be replaced at the same moment.
 const ATTEMPTS: u32 = 10;
 
 #[derive(Debug)]
@@ -75,6 +76,8 @@ pub struct Holder {
 }
 
 impl Holder {
+    /// Returns the processes in `/proc/locks` (proc(5)); if they have ended, all that have the file
+    /// open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());

@@ -48,6 +48,7 @@ const ROW: Row = Row {
     risk: safe,
 };
 
+/// A scheduler resets these when it starts.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 const ROWS: [Row; 9] = [

@@ -18,6 +18,7 @@ pub struct Session {
     journal: Journal,
     entries: Vec<Entry>,
     knobs: Vec<Numbered>,
+    /// The last value seen; `None` if another process changed it.
     now: Vec<Option<String>>,
     ended: bool,
 }

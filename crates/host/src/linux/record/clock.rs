@@ -20,7 +20,7 @@ pub(super) struct TraceClock {
     pairs: Option<[Pair; 2]>,
 }
 
-/// Closer pairs show the rate too badly.
+/// Closer pairs give an inaccurate rate.
 const MIN_APART_NS: Nanos = 20_000_000;
 
 impl TraceClock {
@@ -41,6 +41,7 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
+    /// The instance must have no events yet.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }

@@ -15,6 +15,7 @@ pub(super) struct DeviceRequest {
     pub(super) at: Nanos,
     /// The time taken; `None` of a flush without data, as its completion names no request.
     pub(super) duration: Option<Nanos>,
+    /// The thread that queued it; a kernel thread for written-back pages.
     pub(super) thread: i32,
     pub(super) device: (u32, u32),
     pub(super) access: Access,

@@ -197,7 +197,7 @@ impl GivenNames {
         });
     }
 
-    /// Earlier names are of calls that were not seen.
+    /// Returns the name nearest to `at`; earlier ones are of calls that were not seen.
     pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&of)?;
         let is_nearer =

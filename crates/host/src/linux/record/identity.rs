@@ -121,6 +121,7 @@ pub(super) fn by_name(
     })
 }
 
+/// Names that mean another file in each process.
 const OWN_NAMES: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 fn is_descriptor(name: &Path) -> bool {
@@ -133,7 +134,7 @@ pub(super) fn descriptor_of(name: &Path) -> Option<i32> {
     number.to_str()?.parse().ok()
 }
 
-/// A thread that is gone is taken for one of ours.
+/// A thread that is gone counts as ours.
 fn is_in_our_mounts(thread: i32) -> bool {
     let of = |thread: &str| fs::read_link(format!("/proc/{thread}/ns/mnt")).ok();
     of(&thread.to_string()).is_none_or(|mounts| Some(mounts) == of("self"))

@@ -53,8 +53,10 @@ const BUFFER_KIB: u32 = 16384;
 /// Events may take this long to reach the buffer.
 const SETTLE_NS: Nanos = 1_000_000;
 
+/// Lets events gather between two readings, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
+/// The rest if file names do not depend on a look at descriptors.
 const LONG_REST: Duration = Duration::from_millis(4);
 
 /// The recorder rests after it has used this much processor time beyond 2 %.
@@ -64,6 +66,7 @@ const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
+/// The time for which the command may end by itself after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The PID namespace of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).

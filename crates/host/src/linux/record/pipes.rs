@@ -11,6 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
+/// The pages of a processor that are read before the others have their turn.
 const MAX_PAGES: u32 = 256;
 
 /// Fields are dropped in this order: files before the instance.

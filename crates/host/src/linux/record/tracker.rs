@@ -72,6 +72,7 @@ pub(super) struct Tracker<W: Write> {
     identities: HashMap<Identity, Index>,
     inodes: HashMap<(u64, u64), Index>,
     file_systems: HashSet<u64>,
+    /// By file, as far as the requests show them.
     sizes: Vec<Option<u64>>,
     pub(super) descriptors: Descriptors,
     threads: HashMap<i32, ThreadState>,

@@ -153,7 +153,8 @@ fn gpt_header(sector: u64) -> Vec<u8> {
     header
 }
 
-/// wipefs accepts wrong checksums, except for partition tables and Stratis.
+/// Writes what else libblkid checks. wipefs accepts wrong checksums, except for partition tables
+/// and Stratis.
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();

@@ -288,6 +288,7 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, how.access, offset, asked, result)
     }
 
+    /// Returns the position before the move.
     fn moved(
         &mut self,
         thread: i32,
