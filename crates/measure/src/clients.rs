@@ -52,6 +52,7 @@ pub struct ClientSample {
     pub elapsed_ns: Nanos,
     /// Use of the host's busiest network link in percent, if known.
     pub network_percent: Option<f64>,
+    /// The delay of its start after the first client's.
     pub began_late_ns: Nanos,
 }
 

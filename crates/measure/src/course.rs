@@ -206,7 +206,8 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// These rates are a change, unlike a warm-up: the rate of the run leaves them out.
+/// Returns the rates of a fast beginning. They are a change, unlike a warm-up: the rate of the run
+/// leaves them out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,

@@ -12,6 +12,7 @@ const FRACTION: f64 = (1 << FRACTION_BITS) as f64;
 struct Step {
     /// The time between two requests; 0 in a pause.
     interval: u64,
+    /// Relative to the beginning.
     end: u64,
 }
 
@@ -82,7 +83,8 @@ impl Pace {
         self.enter(from, beyond as f64 / self.interval as f64);
     }
 
-    /// The share of the interval that has passed counts, whatever the rate was.
+    /// `left` is the remaining share of an interval; the share that has passed counts, whatever the
+    /// rate was.
     fn enter(&mut self, mut from: u64, mut left: f64) {
         while let Some(&Step { interval, end }) = self.steps.get(self.at) {
             (self.interval, self.end) = (interval, end);
@@ -99,6 +101,7 @@ impl Pace {
         (self.next, self.end) = (u64::MAX, u64::MAX);
     }
 
+    /// Counts the requests of each step that are still due.
     pub(crate) fn left(&self) -> Vec<u64> {
         let mut counts = vec![0; self.steps.len()];
         let mut rest = self.clone();
@@ -116,7 +119,8 @@ impl Pace {
         self.next = self.step();
     }
 
-    /// `moved` computes the pause from the interval, both in ns.
+    /// Delays the schedule by a pause that it does not catch up with; `moved` computes the pause
+    /// from the interval, both in ns.
     pub(crate) fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         self.next += (moved(self.interval as f64 / FRACTION) * FRACTION) as u64;
     }
@@ -134,6 +138,7 @@ mod tests {
         Pace::new(&workload, source).unwrap()
     }
 
+    /// Returns when each request is due, in ms.
     fn times(mut pace: Pace) -> Vec<f64> {
         let mut times = Vec::new();
         while pace.next < u64::MAX {

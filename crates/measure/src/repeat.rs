@@ -11,6 +11,7 @@ use workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
+    /// The minimum number of runs, if the time allows.
     pub min: u32,
     pub max: u32,
     /// The goal for half the 95 % interval, as a fraction of the rate.
@@ -41,6 +42,7 @@ pub struct PointStatus {
     /// The point failed or needs no more runs.
     pub closed: bool,
     pub weight: f64,
+    /// The time that another run takes.
     pub cost_ns: Nanos,
 }
 

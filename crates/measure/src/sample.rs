@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use workload::{Cursor, Filler, Pattern, Stop, Workload};
 
+/// The share of slices without a completion from which fast requests are bursty.
 const BURSTY_SHARE: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]

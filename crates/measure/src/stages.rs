@@ -16,6 +16,7 @@ const TRACED_REQUESTS: f64 = 4000.0;
 
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
+/// Numbers that differ by at most this share count as equal.
 const AS_MANY: f64 = 0.02;
 
 /// Breaks down a request's time by the device counters, if program and devices count the same
@@ -88,7 +89,7 @@ pub fn counted_times(
 /// or the block layer splits requests. `iops` is the rate so far.
 ///
 /// # Errors
-/// The user's interrupt.
+/// The user's interrupt; other errors would show in the runs that count.
 pub fn traced_times<M: Machine>(
     machine: &M,
     target: &mut M::Target,

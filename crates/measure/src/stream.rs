@@ -40,6 +40,7 @@ pub struct Stream {
     free: u32,
     free_last: u32,
     in_flight: u32,
+    /// The end of each slot's pause between completion and issue.
     rests: Box<[Nanos]>,
     request: u32,
     writes: bool,
@@ -52,6 +53,7 @@ pub struct Stream {
     /// The position in the sequence up to which requests are taken off `budget`.
     settled: u64,
     ends_whole: bool,
+    /// Bytes by which the last request exceeded the budget.
     beyond: i64,
     deadline: Nanos,
     /// Until this time a free slot is enough to issue; 0 if other conditions apply.
@@ -272,7 +274,8 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Only requests that leave some budget pass uncounted.
+    /// Takes uncounted requests off the budget. Only requests that leave some budget pass
+    /// uncounted.
     fn settle(&mut self) {
         let taken = self.sequence.place() - self.settled;
         self.budget -= (taken * u64::from(self.request)) as i64;
@@ -326,6 +329,7 @@ impl Stream {
         request
     }
 
+    /// Handles a mark for a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -422,6 +426,7 @@ impl Stream {
         self.not_served += now - since;
     }
 
+    /// Returns when a request was due or, without a schedule, issued.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }

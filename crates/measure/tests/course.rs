@@ -39,6 +39,7 @@ fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> S
     }
 }
 
+/// Returns runs whose rates are `level` of the time, from 0 to 1 over all runs.
 fn runs(
     noise: &Noise,
     seed: u64,
@@ -110,6 +111,8 @@ fn false_alarms(noise: &Noise) -> Vec<String> {
     wrong
 }
 
+/// Returns the percentage of points with a step between `from` and `to` of the time that `right`
+/// accepts.
 fn found(
     noise: &Noise,
     [count, slices]: [usize; 2],

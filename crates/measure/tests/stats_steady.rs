@@ -15,6 +15,7 @@ const NOISES: &[Noise] = &[
     Noise { name: "lognormal 40 %", spread: 0.4, skewed: true, ..WHITE },
 ];
 
+/// Returns the percentage of trials that satisfy `right`.
 fn share(
     noise: &Noise,
     slices: usize,

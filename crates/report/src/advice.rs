@@ -4,6 +4,7 @@ use crate::format::grouped;
 use machine::units::{show_time, significant};
 use results::{Answer, Finding, Goal};
 
+/// Costs that change by a smaller factor are not shown.
 const NOTABLE: f64 = 1.25;
 
 pub(crate) struct Row {

@@ -107,6 +107,7 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     (head, differences.iter().enumerate().map(row).collect(), left)
 }
 
+/// Returns both sides' bytes per second and median latency, if the request size is known.
 fn beside(comparison: &Comparison, one: &Difference) -> Vec<String> {
     let request = one.keys.iter().find(|(key, _)| key == "request");
     let Some(bytes) = request.and_then(|(_, text)| parse_size(&text.replace(' ', "")).ok()) else {

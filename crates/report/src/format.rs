@@ -192,7 +192,7 @@ pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
     alike.map(line).collect()
 }
 
-/// `before` and `after` ask for the words around the numbers.
+/// `before` and `after` add the words around the numbers.
 pub(crate) fn fixed_span([first, last]: [Fixed; 2], before: bool, after: bool) -> String {
     let value = |fixed: Fixed| match fixed {
         Fixed::Depth(depth) => depth.to_string(),

@@ -7,6 +7,7 @@ use machine::units::{show_rate, show_time, significant};
 use measure::ClientsRun;
 use results::{Point, PointClients, Results};
 
+/// More clients of a point are only counted.
 const LISTED: usize = 16;
 
 struct Text {
@@ -132,6 +133,7 @@ fn short(point: &Point) -> String {
     workload::Workload { clients: None, ..workload }.short()
 }
 
+/// Returns each workload's point with the most clients.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

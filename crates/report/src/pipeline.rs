@@ -37,7 +37,8 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// Returns `None` without a ladder. The load generator is left out: no other program passes it.
+    /// Keeps the narrowest stages, at most `most`; `None` without a ladder. The load generator is
+    /// left out: no other program passes it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]

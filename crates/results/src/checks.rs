@@ -14,6 +14,7 @@ pub const CACHED_PERCENT: f64 = 5.0;
 const FOREIGN_SHARE: f64 = 0.1;
 /// The hypervisor's share of one processor above which a warning is due.
 const STEAL_PERCENT: f64 = 3.0;
+/// The deviation from Little's law above which a warning is due.
 const LITTLE_PERCENT: f64 = 1.0;
 
 /// Percentage of the driver's ceiling above which it takes a noticeable part of each request's
@@ -31,6 +32,7 @@ const ACROSS_SHARE: f64 = 0.05;
 /// The innermost track's minimum share of the data of the outermost.
 const INNERMOST_SHARE: f64 = 0.45;
 
+/// Fewer requests in a run by time do not give a rate.
 const FEW_REQUESTS: u64 = 10;
 
 /// The warning for an engine that transfers no data.

@@ -95,6 +95,7 @@ impl ClientNumbers {
 pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
+    /// Returns `None` with one client.
     pub(crate) fn of(samples: &[Sample]) -> Option<PointClients> {
         let all: Vec<_> = samples.iter().filter_map(|one| one.together.as_deref()).collect();
         let ranks = all.first()?.clients.iter().map(|one| one.rank);

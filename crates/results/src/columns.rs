@@ -37,6 +37,7 @@ pub struct Column<T> {
     /// The rank on a narrow terminal, which drops higher ranks first, and never 0. `None`: not
     /// shown in terminals.
     pub readily: Option<u8>,
+    /// `None`: an empty cell.
     pub get: fn(&T) -> Option<Cell>,
 }
 

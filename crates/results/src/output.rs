@@ -41,6 +41,7 @@ pub struct Output {
 enum Place {
     Free,
     Replaceable(Metadata),
+    /// A device or pipe, written in place.
     Stream,
 }
 

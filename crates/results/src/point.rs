@@ -238,6 +238,7 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
     Warning::merged(&all).iter().map(shown).collect()
 }
 
+/// Returns the points of workloads on one target.
 pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
     let facts = &samples.facts[0];
     workloads

@@ -111,6 +111,7 @@ pub enum ScalingLimit {
     Undecided,
 }
 
+/// The maximum error of a model that predicts the rates of more clients.
 const MODEL_ERROR: f64 = 0.1;
 
 /// The factor from which more clients gain something.
@@ -124,6 +125,7 @@ pub struct GrowthNumbers {
     pub half: u32,
     /// The minimum number of clients from which more gain less than 5 %.
     pub knee: u32,
+    /// The maximum number of clients measured.
     pub most: u32,
 }
 

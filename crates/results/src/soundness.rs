@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use std::collections::HashSet;
 use std::fmt;
 
+/// Figures that differ by a smaller share are equal.
 const ROUNDING: f64 = 0.01;
 
 type Check = Result<(), String>;

@@ -9,6 +9,7 @@ use machine::units::show_size;
 use results::{CACHED_PERCENT, Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
+/// The second advice must gain this much over the first.
 const WORTH_MORE: f64 = 1.25;
 
 pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
@@ -217,7 +218,8 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Waiting requires another engine, so that is not counted as a change.
+    /// Returns equal values for workloads that agree in this respect. Waiting requires another
+    /// engine, so that is not counted as a change.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (

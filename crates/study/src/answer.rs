@@ -20,6 +20,7 @@ use results::{
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
 
+/// A peak is undecided if the relative half width of its interval is larger.
 const UNDECIDED: f64 = 0.1;
 
 /// Up to this size each random request costs a rotating disk a seek.
@@ -130,6 +131,7 @@ pub(crate) fn answer(
     (experiments, answer, ladder)
 }
 
+/// Returns both points of each change that may be reported.
 pub(crate) fn sides(found: &Found<'_>, trials: &[Trial]) -> Vec<usize> {
     let made = trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
@@ -253,7 +255,8 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// The tables and such a peak describe two states of the target.
+/// Doubts a peak that was different earlier in the study: the tables and the peak describe two
+/// states of the target.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;

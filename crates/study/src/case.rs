@@ -26,6 +26,7 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
+    /// Returns `None` if the workload would be the same, or invalid.
     pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
@@ -100,6 +101,7 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
+    /// Returns `None` if the case's own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self
             .trials

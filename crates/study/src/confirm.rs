@@ -16,12 +16,14 @@ pub(crate) struct BestRates<'a> {
     pub(crate) random_bursts: &'a [RandomBurst],
 }
 
+/// After this share of the budget a new choice is not measured from scratch.
 const CHOICE_SHARE: f64 = 0.62;
 
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
 const CANDIDATES: usize = 2;
 
+/// Above this relative half width of a peak's interval only the rates decide.
 const UNKNOWN: f64 = 0.5;
 
 const PEAK_WEIGHT: f64 = 2.0;
@@ -69,8 +71,8 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// The runs that selected the points are biased by luck. Further runs come later, as consecutive
-/// runs sample the target at one time.
+/// Measures the points from scratch: the runs that selected them are biased by luck. Further runs
+/// come later, as consecutive runs sample the target at one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     chosen: &[usize],
@@ -83,8 +85,8 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Returns the operations whose peak moved. A trial that gains does not count: the limit reports
-/// it.
+/// Moves the peaks to faster points; returns the operations whose peak moved. A trial that gains
+/// does not count: the limit reports it.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,

@@ -12,6 +12,7 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
+/// The ratio of two sizes up to which the curve between them follows Hockney's law.
 const NEAR: f64 = 4.0;
 
 const STRIDE: f64 = 4.0;
@@ -21,6 +22,7 @@ const MIN_RUNS: u32 = 2;
 
 const FIRST_BYTES: f64 = 65_536.0;
 
+/// The share of a short budget for curves deeper than one request.
 const OVERRUN_SHARE: f64 = 1.1;
 
 struct Curve {
@@ -127,6 +129,7 @@ fn bracket_curves<M: Machine>(
     }
 }
 
+/// Returns `None` if requests of this size take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

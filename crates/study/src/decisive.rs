@@ -14,7 +14,7 @@ const CANDIDATES: usize = 3;
 
 const AROUND: usize = 2;
 
-/// All points must have been run.
+/// Requires that every entry has been run.
 pub(crate) fn decisive<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,

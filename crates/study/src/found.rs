@@ -14,6 +14,7 @@ pub(crate) const ENOUGH: f64 = 0.9;
 
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
+/// Readings are the same if their intervals rule out a larger ratio.
 const SAME: f64 = 1.25;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

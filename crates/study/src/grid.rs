@@ -58,7 +58,7 @@ impl FigureDesign {
     }
 }
 
-/// Grid and conclusion build it from shared constants and functions, so a lookup cannot miss.
+/// Grid and conclusion build a curve from shared constants and functions, so a lookup cannot miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,

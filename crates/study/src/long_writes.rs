@@ -10,6 +10,7 @@ use workload::{OpKind, Workload};
 
 const END_SHARE: f64 = 0.985;
 
+/// The share of the budget for long writes.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
@@ -17,6 +18,7 @@ const STEPS: u64 = 100;
 /// The time that a rate of several steps needs.
 const SHORTEST_NS: Nanos = 200_000_000;
 
+/// The maximum number of requests on a machine whose time costs nothing.
 const MOST_SIMULATED: u64 = 200_000;
 
 /// Smaller requests cost more processor time, and many are outstanding.

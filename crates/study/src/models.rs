@@ -10,10 +10,12 @@ use workload::{OpKind, Workload};
 
 /// The kernel splits larger requests, even if no counter shows it.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
+/// Requests at the device below this share of a request are parts of it.
 const WHOLE: f64 = 0.75;
 
 /// A line with a larger residual does not describe all points: repeats of a point agree better.
 const MAX_LINE_ERROR: f64 = 0.05;
+/// Two regimes must fit better than one by this factor.
 const BETTER: f64 = 2.0;
 const GROWS: f64 = 1.5;
 

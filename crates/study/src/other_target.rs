@@ -95,6 +95,7 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
+/// Returns `None` if runs fail on the other target, or are too few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

@@ -6,10 +6,12 @@ use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
 
+/// Requests per run on a machine whose runs repeat exactly.
 const QUIET_REQUESTS: f64 = 2000.0;
 
 const LONGEST_QUIET_NS: f64 = 10e9;
 
+/// The smallest target that fits any of the usual requests.
 const MIN_BYTES: u64 = 4096;
 
 const SHORTEST_RUN_NS: f64 = 30e6;
@@ -20,8 +22,10 @@ const RUN_SHARE: f64 = 3e-4;
 /// A probing run is longer than a burst of throttled requests.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
+/// A probing run takes at most one part in this many of what may still be written.
 const PARTS_OF_ALLOWANCE: u64 = 50;
 
+/// The minimum length of a probing run, in rounds of the requests outstanding.
 const MIN_TURNS: u64 = 8;
 
 const BURSTY_SAMPLES: usize = 2;

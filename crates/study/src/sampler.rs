@@ -14,10 +14,12 @@ use results::{Point, Question, StripeRecord};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
+/// A workload is left out if one round of its requests takes this many runs.
 const ROUND_RUNS: f64 = 4.0;
 
 const ROUNDS_A_RUN: f64 = 6.0;
 
+/// The longest run of fast requests, if runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
 pub(crate) const PRECISION: f64 = 0.03;
@@ -35,6 +37,7 @@ pub(crate) struct Entry {
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
     request_times: Option<RequestTimes>,
+    /// The spread between runs of similar points, once known.
     common: Option<Spread>,
     /// Cached: the statistics cost more than some runs.
     point: OnceCell<Point>,
@@ -137,6 +140,7 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
+    /// Workloads of which one round of requests takes too long.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
@@ -219,7 +223,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// Returns an unlimited time without noise.
+    /// Returns the time at a share of the budget; unlimited without noise.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;

@@ -17,14 +17,19 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
+/// The share of the budget for the grid; points that need more runs get the rest.
 const GRID_SHARE: f64 = 0.58;
 
+/// The share by which every point has had its first runs.
 const FIRST_SHARE: f64 = 0.42;
 
+/// The share by which the deciding points have had their first runs, however long the grid took.
 const SPREAD_SHARE: f64 = 0.66;
 
+/// The share by which the deciding points have reached [`FIRST_PRECISION`].
 const DECISIVE_SHARE: f64 = 0.48;
 
+/// The share by which the sizes around half-power points have run.
 const REFINE_SHARE: f64 = 0.52;
 
 /// The shares of the budget at which the most uncertain points start, and measuring ends.
@@ -40,6 +45,7 @@ const REFINE_RUNS: u32 = 2;
 
 const FIRST_RUNS: u32 = 3;
 
+/// The share of the budget for the points every answer needs.
 const OVERRUN_SHARE: f64 = 2.0;
 
 const MIN_POINTS: usize = 16;
@@ -47,6 +53,7 @@ const MIN_POINTS: usize = 16;
 /// The time per run for opening files, preparing caches and writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
+/// Weights within this range are measured together, in random order.
 const WEIGHT_CLASS: u32 = 5;
 
 /// Runs per point: points differ by more than a longer run would reveal.

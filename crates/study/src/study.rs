@@ -28,7 +28,8 @@ const MEMORY_SHARE: f64 = 0.02;
 /// answer.
 ///
 /// # Errors
-/// A target that cannot be opened; an interrupt before the first point.
+/// A target that cannot be opened; an interrupt before the first point. Later failures become
+/// failed points or skipped experiments.
 pub fn study<M: Machine>(
     machine: &M,
     spec: &TargetSpec,

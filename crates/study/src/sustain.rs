@@ -15,6 +15,7 @@ use workload::{OpKind, Stop, Workload};
 /// need the same seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
+/// The next attempt to see the end of a burst is longer by this factor.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
@@ -23,6 +24,7 @@ const SUSTAIN_SHARE: f64 = 0.61;
 
 const RUNS: u32 = 3;
 
+/// The share of a run, after a burst, that shows the lasting rate.
 const LASTING: f64 = 0.3;
 
 pub(crate) fn sustain<M: Machine>(
@@ -126,6 +128,7 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
+    /// Requests per second before the fall.
     iops: f64,
     length_ns: Nanos,
 }

@@ -13,10 +13,12 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 const TRIALS_SHARE: f64 = 0.70;
 
+/// The share of the budget by which the search for a deeper peak ends.
 const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
+/// Runs of a trial, before the remaining time is divided.
 const RUNS: u32 = 4;
 
 const UNDECIDED_WEIGHT: f64 = 3.0;

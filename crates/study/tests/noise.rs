@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use study::{Effort, Plan};
 use workload::{OpKind, Stop, Workload};
 
+/// The standard deviation of the rates of runs, as a share of their mean.
 const SPREAD: f64 = 0.2;
 
 /// Long enough that start-up effects do not matter.
@@ -89,9 +90,11 @@ impl Coverage {
 struct Seen {
     points: Coverage,
     by_runs: BTreeMap<u32, Coverage>,
+    /// Points with an uncertainty above 25 %.
     wide: usize,
     peaks: Coverage,
     halves: Coverage,
+    /// Half widths of the peaks' intervals, and errors of peaks and half-power sizes, all relative.
     widths: Vec<f64>,
     peak_errors: Vec<f64>,
     half_errors: Vec<f64>,

@@ -35,7 +35,7 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) -> Result<(), TestCa
     Ok(())
 }
 
-/// A whole study takes time.
+/// Runs few cases, because a whole study takes time.
 fn few(cases: u32) -> ProptestConfig {
     // Fixed seeds, so a tolerance does not fail on some days.
     let rng_seed = RngSeed::Fixed(1997);

@@ -3,6 +3,7 @@ use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
 use super::ratio::fieller;
 
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
+/// The power of the test for [`Change::detectable`].
 const POWER: f64 = 0.8;
 
 /// A positive quantity with its standard error.

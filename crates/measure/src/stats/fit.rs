@@ -72,6 +72,7 @@ pub enum FitError {
 /// efficient in normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
+/// The significance level, divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
 const KNEE_FACTOR: f64 = 1.25;
 
@@ -117,6 +118,7 @@ struct Robust {
     a: f64,
     b: f64,
     weights: Vec<f64>,
+    /// The expected y of each point, to which errors are proportional.
     scales: Vec<f64>,
 }
 
@@ -228,7 +230,7 @@ fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     (median(&below), b)
 }
 
-/// Uses an F test on relative squares.
+/// Finds a knee by an F test on relative squares.
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {

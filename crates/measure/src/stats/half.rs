@@ -59,6 +59,7 @@ pub enum Reached {
     },
 }
 
+/// Points farther from the crossing than this factor are ignored.
 const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;

@@ -72,6 +72,7 @@ impl Estimate {
 /// The minimum number of slices for the interval of a single run.
 pub const MIN_SLICES: usize = 8;
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
+/// The maximum half width, as a share, for the upper end of an interval.
 const LARGEST_SHARE: f64 = 0.75;
 /// The minimum half width of several runs' interval, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;

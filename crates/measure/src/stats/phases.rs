@@ -13,16 +13,21 @@ use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
 use std::ops::Range;
 
+/// Rates that differ by a smaller factor are left to the interval.
 const MIN_FACTOR: f64 = 1.25;
+/// The minimum factor of a change that only the gap between the rates shows.
 const GAP_FACTOR: f64 = 1.5;
 /// The minimum factor with fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ
 /// by up to 4 on a loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
+/// The minimum factor with few values, if one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
+/// The one-sided significance level of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
+/// The share of pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
 const MIN_STRETCH: usize = 6;
 /// The minimum gap in a stretch, in widths of its sides, times its length: the shorter the stretch,
@@ -31,6 +36,7 @@ const STRETCH_GAP: f64 = 60.0;
 /// The lowest rate, as a share of the median or the mean; a stall has no logarithm.
 const FLOOR: f64 = 0.001;
 const MIN_LINE: usize = 6;
+/// A slide that explains this share of the variance needs no test.
 const EXPLAINED: f64 = 0.93;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -14,14 +14,18 @@ use super::series::{Line, mean, median};
 
 /// The minimum number of slices for a verdict.
 pub const MIN_TO_JUDGE: usize = 20;
+/// Smaller changes, as a fraction of the mean, are ignored.
 const MIN_CHANGE: f64 = 0.05;
 const LINE_TAIL: f64 = 0.001;
+/// The one-sided significance level of step and ramp, whose position is searched for.
 const SEARCHED_TAIL: f64 = 0.0001;
 /// A fast start shorter than this fraction of the series is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
 /// A change must move this many requests; fewer are an effect of slice boundaries.
 const MIN_MOVED: f64 = 2.0;
+/// Below this share of the running rate a slice is stalled.
 const STALLED: f64 = 0.2;
+/// Below this share of the running rate a slice is not running, even if not stalled.
 const RUNNING: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

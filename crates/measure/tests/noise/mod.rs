@@ -21,6 +21,7 @@ impl Random {
     }
 }
 
+/// Slice rates around a long-run rate of 1, to which all standard deviations are relative.
 #[derive(Debug, Clone, Copy)]
 pub struct Noise {
     #[allow(dead_code, reason = "not every test prints it")]

@@ -42,6 +42,7 @@ struct LimitView {
     excluded: Vec<String>,
     would_refute: Option<String>,
     no_stages: Option<String>,
+    /// There is only evidence, without a verdict.
     open: bool,
 }
 

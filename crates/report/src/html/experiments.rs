@@ -153,6 +153,7 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
+/// Returns a section outside any study, with anchors from `first` on.
 pub(crate) fn section_view(
     number: usize,
     first: usize,

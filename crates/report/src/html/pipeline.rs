@@ -40,6 +40,7 @@ struct Rung {
     bar_height: f64,
     achieved: f64,
     advertised: Option<f64>,
+    /// The tip of an arrow beyond the right edge.
     beyond: Option<f64>,
     narrowest: bool,
     plain: bool,

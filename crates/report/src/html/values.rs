@@ -57,6 +57,7 @@ pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error
 /// A curve's name, and each value's setting, size and further lines.
 pub(crate) type ShownCurve = (String, Vec<(String, String, Vec<String>)>);
 
+/// Returns the values of drawings without axes, by anchor.
 pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<String, Error> {
     let curve = |(name, values): ShownCurve| CurveValues {
         name: printable(&name),

@@ -22,6 +22,7 @@ const FACTOR_TICKS: f64 = 6.0;
 pub(crate) struct Changes {
     width: f64,
     height: f64,
+    /// `None` if out of range.
     zero: Option<f64>,
     ticks: Vec<Tick>,
     rows: Vec<Row>,
@@ -180,7 +181,7 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     }
 }
 
-/// Draws each row on its own scale from minimum to maximum.
+/// Draws each row on its own scale from minimum to maximum; `None` if runs are unknown.
 pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) -> Option<Changes> {
     let known: Vec<&&Difference> = differences
         .iter()

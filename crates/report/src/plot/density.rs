@@ -21,7 +21,7 @@ fn shade(count: u64, most: u64) -> usize {
     ((share * SHADES as f64).ceil() as usize).clamp(1, SHADES)
 }
 
-/// Writing to a String cannot fail.
+/// Draws the map. Writing to a String cannot fail.
 pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     let Frame { width, left, right, .. } = WIDE;
     let rows = map.columns.iter().map(Vec::len).max().unwrap_or(0).max(1);

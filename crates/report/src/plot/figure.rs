@@ -220,6 +220,7 @@ fn inner_texts(scene: &Scene) -> Vec<Rect> {
     halves.chain(lines).map(Text::rect).collect()
 }
 
+/// Returns the place of a curve's name, or `None` if there is no room.
 fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f64) -> Option<Rect> {
     let rect =
         Rect { x: x + 9.0, y: y - text::HEIGHT / 2.0, width: width + 2.0, height: text::HEIGHT };
@@ -242,7 +243,8 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
 /// The number of points between two values at which a line is tested for crossing a name.
 const SAMPLES: u32 = 40;
 
-/// If ends are too close to order, labels follow the order of the whole curves.
+/// Returns the positions that the labels want: the ends of the curves. If ends are too close to
+/// order, labels follow the order of the whole curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;

@@ -92,6 +92,7 @@ impl Placer {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
 
+    /// Returns `None` if all positions are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         for (ring, distance) in

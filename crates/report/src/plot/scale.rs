@@ -2,6 +2,7 @@
 pub(crate) enum Spread {
     Linear(f64, f64),
     Log(f64, f64),
+    /// Each value has a slot, in this order.
     Each(Vec<f64>),
 }
 
@@ -13,6 +14,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
+    /// Returns `None` if the axis cannot show the value.
     pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let share = match &self.spread {
             Spread::Linear(low, high) => (value - low) / (high - low),

@@ -10,6 +10,7 @@ use machine::units::show_size;
 use results::Axis;
 use serde::Serialize;
 
+/// The number of colour steps from zero to the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
 struct Measures {

@@ -170,6 +170,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
+/// Returns the names of the figures.
 pub fn check(seen: &Value, width: u32) -> Vec<&str> {
     assert_eq!(seen["wrong"], serde_json::json!([]), "nothing goes wrong at {width}");
     assert_eq!(seen["width"], width, "the window is as wide as asked");

@@ -99,6 +99,7 @@ impl<M: Machine> Arm for OnMachine<M> {
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
     pub limits: Limits,
+    /// Smaller changes do not count.
     pub worth_percent: f64,
     /// The measure of the rate: bytes, or [`Measure::Iops`].
     pub rate: Measure,

@@ -9,10 +9,12 @@ const CHANCE: f64 = 0.05;
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
+    /// The rate of a side changed, which may explain the whole difference.
     changing: bool,
 }
 
 impl Judgement {
+    /// Compares separate measurements; `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,

@@ -36,6 +36,7 @@ pub struct Measurement {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     pub measure: Measure,
+    /// In the measure's unit.
     pub value: f64,
     /// The 95 % interval by the value's own estimator.
     pub interval_95: Option<[f64; 2]>,
@@ -208,6 +209,7 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
+/// Returns the time of a PostMark run, which creates files from beginning to end.
 pub(super) fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
     let whole = rate.operation == "create" && rate.per_s > 0.0;
     let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);

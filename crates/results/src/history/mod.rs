@@ -19,11 +19,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// The maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum size of a document, as for a file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
+/// The time between attempts while another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
@@ -107,7 +109,7 @@ pub struct Filter {
     pub max: Option<u32>,
 }
 
-/// The measures are those of [`Measure::name`].
+/// The columns that [`entry`] reads; the measures are those of [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \

@@ -2,6 +2,7 @@
 
 use measure::stats::{ChangePoint, change_points};
 
+/// Smaller changes are ignored.
 const MIN_SHARE: f64 = 0.02;
 
 #[derive(Debug, Clone, PartialEq)]

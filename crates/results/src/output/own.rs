@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
+/// The title of the hidden file next to an output.
 const TITLE: &str = "halfpower output ";
 
 const LONGEST: usize = 128;

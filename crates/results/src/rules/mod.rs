@@ -14,6 +14,7 @@ use serde_json::Value;
 use std::fmt;
 use workload::OpKind;
 
+/// Figures that differ by a smaller share are equal.
 const ROUNDING: f64 = 1e-6;
 
 macro_rules! rules {

@@ -4,12 +4,14 @@ use crate::found::Found;
 use crate::grid::{Cell, CurveSet, Grid};
 
 pub(crate) struct Experiment {
+    /// The name in the document and for `--only`.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) question: &'static str,
     pub(crate) curves: &'static [&'static CurveSet],
     pub(crate) grid: fn(&StudyContext) -> Grid,
     pub(crate) conclude: fn(&Found<'_>) -> Conclusion,
+    /// Adds a size between the two around each half-power point.
     pub(crate) refines: bool,
     pub(crate) counts_instructions: fn(&Cell) -> bool,
     pub(crate) needs_memory: bool,

@@ -42,6 +42,7 @@ impl Rungs<'_> {
         Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
     }
 
+    /// Returns the stages from the program to the direct rate, which can be measured separately.
     fn above(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let mut stages =
@@ -72,6 +73,7 @@ impl Rungs<'_> {
         stages
     }
 
+    /// Returns the stages below the direct rate, without the program's own file system.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let layers = &facts.layers;

@@ -11,6 +11,7 @@ use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
 
+/// The request with which generator and processors are rated, and its depth.
 const NAMED_REQUEST: u32 = 64 << 10;
 const NAMED_DEPTH: u32 = 8;
 
@@ -191,7 +192,8 @@ impl Rungs<'_> {
         })
     }
 
-    /// Processors cost per request more than per byte, so the peak's request would decide the rate.
+    /// Rates the processor at one named request: processors cost per request more than per byte, so
+    /// the peak's request size would decide the rate.
     pub(super) fn processor(&self, op: OpKind) -> Option<StageRate> {
         let shape = self.peak(op).and_then(|peak| Some(&self.found.entries.get(peak.point)?.shape));
         let named = |workload: &Workload| {

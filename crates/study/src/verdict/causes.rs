@@ -8,21 +8,27 @@ use machine::units::MIB;
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
+/// The percentage of its own ceiling from which the generator is the limit.
 const CEILING_PERCENT: f64 = 80.0;
 
+/// A thread this busy waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
 const LARGER_PERCENT: f64 = 50.0;
 
+/// From this share of the peak a plain program gets the device's full rate.
 const NEAR_PEAK: f64 = 0.85;
 
+/// The percentage of time in which an otherwise busy thread waits for a processor.
 const UNSERVED_PERCENT: f64 = 25.0;
 
 /// Requests at the device this many times the program's size are read-ahead.
 const AHEAD: f64 = 2.0;
 
+/// A device this busy is the limit if another thread's requests add nothing.
 const NEARLY_BUSY_PERCENT: f64 = 80.0;
 
+/// Smaller percentages are not reported.
 const IDLE_PERCENT: f64 = 1.0;
 
 /// Reported and counted limits come before typical waits.
@@ -206,7 +212,7 @@ impl Evidence<'_> {
         waits.then_some(busy)
     }
 
-    /// Also returns the device's mean depth.
+    /// Also returns the device's mean depth; `min` is in percent.
     fn busy_device(&self, min: f64) -> Option<(Named, f64)> {
         let achieved = &self.numbers.achieved;
         let busy_percent = achieved.device_busy_percent.filter(|&percent| percent >= min)?;

@@ -47,11 +47,13 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
+    /// Returns `None` if the change was not tried.
     pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).as_ref().map(gains)
     }
 
-    /// If doubling the depth to here gained nothing, the next doubling will not.
+    /// Returns whether more depth gains nothing. If doubling the depth to here gained nothing, the
+    /// next doubling will not.
     pub(super) fn flat(&self) -> Option<bool> {
         let trial = self.ratio(Variant::Deeper);
         let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {

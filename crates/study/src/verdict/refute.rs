@@ -8,6 +8,7 @@ use results::{
 };
 use workload::Pattern;
 
+/// Up to this number of threads one more makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
 pub(super) struct Found {
@@ -15,6 +16,7 @@ pub(super) struct Found {
     pub(super) refuted: Vec<Exclusion>,
 }
 
+/// Returns whether requests per second certainly change; `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);
@@ -65,7 +67,8 @@ impl<'b> Evidence<'b> {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// Returns the decisive trial first, each with the outcome if the verdict is true.
+    /// Returns the trials of a verdict, the decisive one first, each with the outcome if the
+    /// verdict is true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
@@ -99,7 +102,8 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Disk heads gain more: with more requests they pick the nearest.
+    /// Returns the gain that a component's utilisation allows. Disk heads gain more: with more
+    /// requests they pick the nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,

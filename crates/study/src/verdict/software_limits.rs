@@ -8,24 +8,32 @@ use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, Cause, LimitOf, PlainWrite, Point, WriteBackWait};
 use workload::{OpKind, Workload};
 
+/// Requests wait in a stage that takes this percentage of their time.
 const WAIT_PERCENT: f64 = 50.0;
 
 /// The mean depth per device with one request at a time, with room for foreign ones.
 const ONE: f64 = 1.3;
 
+/// Requests in the program per one at the device, if they are held back on the way.
 const HELD: f64 = 4.0;
 
 /// The percentage of the kernel's limit around which dirty pages oscillate.
 const DIRTY_PERCENT: f64 = 95.0;
 
+/// Extra bytes at the device per byte written, with data journaling.
 const JOURNAL_SHARE: f64 = 0.5;
 
+/// Half of the requests suffice if they reach this share of the rate.
 const FLAT_SHARE: f64 = 0.75;
 
+/// Nothing is saturated if twice the requests give this many times the rate.
 const STEEP: f64 = 1.6;
 
+/// The mean depth at the device over the length of its queue, if that is full.
 const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 
+/// The page cache absorbs a write that returns this many times as fast as it reaches stable
+/// storage.
 const SHORT: f64 = 1.5;
 
 struct PlainWriteWaits {
@@ -233,7 +241,7 @@ impl Evidence<'_> {
         (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 
-    /// Returns `None` unless it is a plain write whose waits the system reports.
+    /// Returns `None` unless the case is a plain write whose waits the system reports.
     fn plain_write_waits(&self) -> Option<PlainWriteWaits> {
         if self.case.of != LimitOf::Plain || self.case.op != OpKind::Write {
             return None;

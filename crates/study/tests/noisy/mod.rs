@@ -31,6 +31,7 @@ pub struct Noisy {
     twin: Twin,
     seed: u64,
     runs: AtomicU64,
+    /// The relative standard deviations of the rate, between runs and between stretches of a run.
     between: f64,
     within: f64,
     /// The machine reports a throttle, so a study assumes admission in bursts.
