@@ -258,7 +258,7 @@ pub struct MissCurve {
 }
 
 impl MissCurve {
-    /// The more accurate of the two.
+    /// Returns the more accurate of the two curves.
     pub fn best(&self) -> &[MissRatio] {
         self.exact
             .as_deref()
