@@ -85,8 +85,8 @@ impl Target {
         self.lock().ran
     }
 
-    /// Returns the shares of the last run, busiest first. The first is the bottleneck, unless
-    /// serial waiting left all of them idle.
+    /// Returns the resources' busy shares in the last run, busiest first. The first is the
+    /// bottleneck, unless serial waiting left all of them idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
         let resources = utilisation::resources(&computer.world, computer.ran).into_iter();

@@ -143,7 +143,7 @@ impl Plan<'_> {
         self.add("Purge", PhaseKind::Purge);
     }
 
-    /// Workload-independent preconditioning.
+    /// Adds the workload-independent preconditioning.
     fn fill(&mut self, block_bytes: u32) {
         let size = show_size(u64::from(block_bytes));
         self.add(

@@ -305,7 +305,7 @@ impl Files {
         file.written += bytes;
     }
 
-    /// Returns the members of all files, without duplicates.
+    /// Returns the members of these files, without duplicates.
     pub fn members(&self, files: &[u32]) -> Vec<u32> {
         let mut members: Vec<u32> =
             files.iter().flat_map(|&file| self[file].members.iter().copied()).collect();
