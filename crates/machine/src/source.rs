@@ -31,6 +31,7 @@ pub struct Completion {
     pub result: i32,
 }
 
+/// The next action of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Issue(Request),
@@ -43,6 +44,7 @@ pub enum Next {
     Done,
 }
 
+/// What a sync brings to stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
     /// The data, and what reading it back needs (`fdatasync`).

@@ -3,6 +3,7 @@ use machine::{CacheState, Engine, Machine, Nanos, Op, Usage};
 use twin::{Target, Twin};
 use workload::{Stop, Workload};
 
+/// The result of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub bytes: u64,

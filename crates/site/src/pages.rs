@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 const DOCS: &str = "docs";
 
-/// The place in the site of files outside `docs/`.
+/// The site's directory for files outside `docs/`.
 const REPOSITORY: &str = "repository";
 
 /// Adds linked Markdown files outside `docs/` as chapters at the end, and makes every link one of

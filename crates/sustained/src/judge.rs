@@ -16,6 +16,7 @@ const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
 /// Heat explains a fall at most this far below the run's maximum.
 const HOTTEST_C: f64 = 3.0;
+/// The minimum rise that is heating.
 const HEATED_C: f64 = 10.0;
 /// In teeth from heat, the rate falls at this much more than it rises at.
 const TOOTH_C: f64 = 1.0;

@@ -3,6 +3,7 @@ use crate::{Error, Pattern, SizeMix, Workload};
 use machine::Op;
 use machine::units::show_size;
 
+/// Draws request sizes from a mix.
 #[derive(Debug, Clone)]
 pub struct SizeDraw(Draw);
 

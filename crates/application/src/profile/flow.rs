@@ -93,7 +93,7 @@ pub(super) struct Flow {
 /// Earlier requests that one may continue: some arrive out of order.
 const RECENT: usize = 4;
 
-/// In mean requests: in smaller extents, random requests often follow a recent one by chance.
+/// In mean requests: in smaller extents, random ones often follow a recent one by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
 #[derive(Default)]

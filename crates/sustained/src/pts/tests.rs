@@ -246,7 +246,7 @@ impl Plan<'_> {
         self.add("Response time histograms", kind);
     }
 
-    /// 24 hours, four times the capacity, or steady state.
+    /// Ends after 24 hours, four times the capacity, or at steady state.
     fn wsat(&mut self) {
         self.purge();
         let cell = self.cell(0, 4 * KIB, true);
