@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use workload::rng;
 
+/// Hashes in the same way on every run.
 #[derive(Default)]
 struct BlockHasher(u64);
 

@@ -90,7 +90,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Each block starts again, so that it can be read by itself.
+/// What requests are coded against. Each block starts again, so that it can be read by itself.
 #[derive(Clone)]
 pub(crate) struct Last {
     pub(crate) at_ns: u64,

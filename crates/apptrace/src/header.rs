@@ -32,6 +32,7 @@ pub struct Summary {
     /// The exit status of the command as a shell shows it; `None` if it was not started by the
     /// recorder, or still ran.
     pub exit_status: Option<i32>,
+    /// Sentences about missing requests.
     pub missing: Vec<String>,
     /// Calls whose requests show only at the devices: names and counts.
     pub only_at_devices: BTreeMap<String, u64>,

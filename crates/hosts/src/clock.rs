@@ -5,8 +5,11 @@ use ::machine::Nanos;
 /// A request for the other clock's time, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
+    /// On our clock.
     pub sent: Nanos,
+    /// On the other clock.
     pub there: Nanos,
+    /// On our clock.
     pub returned: Nanos,
 }
 

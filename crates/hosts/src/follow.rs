@@ -13,10 +13,10 @@ use workload::Workload;
 /// kills processes about a second after it has asked them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
-/// A living process answers in this time.
+/// The minimum wait after the interrupt: a living process answers in it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// The patience of all waits together begins at this time.
+/// When the user's interrupt was noticed: the patience of all waits together begins then.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
 pub(crate) struct Wait<'i> {

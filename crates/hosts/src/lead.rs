@@ -205,6 +205,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         &self.processes
     }
 
+    /// `own` are rank 0's targets.
     fn joined(&self, rank: usize, request: &RunRequest, own: &[TargetFacts]) -> RunRequest {
         let mut request = request.clone();
         for (spec, own) in request.targets.iter_mut().zip(own) {
@@ -303,6 +304,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         place.is_dir().then_some(place.as_path())
     }
 
+    /// Returns the ranks that do not see rank 0's directory.
     fn agree(
         &mut self,
         own: Result<(), Failure>,

@@ -34,6 +34,7 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     leader: RefCell<Leader<'a, G, M>>,
     machine: &'a M,
     order: Vec<usize>,
+    /// Every rank checks them before anything is written.
     workloads: Vec<Workload>,
     files: Files,
     /// How the ranks divide the file that all use, or why there is none.

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 256;
 
+/// The file is removed when this is dropped.
 pub(crate) struct Made {
     pub(crate) marker: Marker,
     path: PathBuf,
 }
 
 impl Made {
+    /// `unique` differs between two runs.
     pub(crate) fn in_directory(directory: &Path, unique: u64) -> std::io::Result<Made> {
         let name = format!("halfpower-{}-{unique:016x}.marker", std::process::id());
         let path = directory.join(&name);

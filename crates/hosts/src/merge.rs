@@ -151,6 +151,7 @@ pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [His
     all
 }
 
+/// Adds up everything but the times.
 fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     let samples = || runs.iter().map(|run| &run.sample);
     let requests: u64 = samples().map(|sample| sample.requests).sum();

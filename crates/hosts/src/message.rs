@@ -33,6 +33,7 @@ pub(crate) enum Order {
         marker: Marker,
     },
     Go,
+    /// A rank refused: write nothing.
     Stop,
     Run {
         workload: Box<Workload>,
@@ -64,6 +65,7 @@ pub(crate) enum Answer {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ran {
     pub(crate) sample: Box<Sample>,
+    /// Use of the busiest link; `None` if unknown.
     pub(crate) network_percent: Option<f64>,
 }
 

@@ -33,6 +33,7 @@ impl Fitted {
     }
 }
 
+/// A shared part is full only below this share of the free clients' rates.
 const FULL_SHARE: f64 = 0.9;
 
 /// Fits the first rates to free clients and the others to a peak, in the best division.

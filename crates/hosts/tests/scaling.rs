@@ -16,7 +16,7 @@ fn facts() -> TargetFacts {
     TargetFacts::new("/shared", TargetKind::TestFile, 1 << 30)
 }
 
-/// A point at these rates of its clients, in requests of 64 KiB per second.
+/// Returns a point at these rates of its clients, in requests of 64 KiB per second.
 fn point(rates: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> Point {
     let rate: f64 = rates.iter().sum();
     let mut reads = Histogram::new();
@@ -71,7 +71,7 @@ fn point(rates: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> Point {
     point
 }
 
-/// The scaling of equal clients at these total rates, with 1, 2, 4, ... of them.
+/// Returns the scaling of equal clients at these total rates, with 1, 2, 4, ... of them.
 fn scaling(totals: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> Scaling {
     let points: Vec<Point> = totals
         .iter()
@@ -155,7 +155,7 @@ fn one_number_of_clients_has_no_scaling() {
     assert!(scalings(&[point(&[1000.0, 1000.0], |_| {})]).is_empty());
 }
 
-/// The scaling of creations at these rates of each client, with 1, 2, 3, ... of them.
+/// Returns the scaling of creations at these rates of each client, with 1, 2, 3, ... of them.
 fn of_creations(each: &[&[f64]], processor_percent: f64) -> OperationScaling {
     of_operation(Operation::Create, &MetadataPlan::default(), each, processor_percent)
 }

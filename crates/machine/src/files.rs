@@ -195,6 +195,7 @@ pub struct FileUsage {
     pub block_bytes: Option<(u64, u64)>,
 }
 
+/// A file system with a clock.
 pub trait FileSystem: Sync {
     type Area: FileArea;
 

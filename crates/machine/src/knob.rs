@@ -27,6 +27,7 @@ pub struct Alternative {
     pub put_back: Option<String>,
 }
 
+/// A line that makes a value permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
     /// The file for the line, or a description.
@@ -34,6 +35,7 @@ pub struct Keep {
     pub line: String,
 }
 
+/// The workloads that a setting can affect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Matters {
     #[default]

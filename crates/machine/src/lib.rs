@@ -95,6 +95,7 @@ pub struct TargetSpec {
     pub sharing: Option<Sharing>,
 }
 
+/// The region of a device under a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Below {
     pub name: String,

@@ -157,6 +157,7 @@ pub struct Work(Mutex<Option<Step>>);
 #[derive(Debug, Clone)]
 struct Step {
     goal: Goal,
+    /// Shares of the whole work before and after the step.
     shares: Range<f64>,
     work_began: Instant,
     began: Instant,
@@ -237,10 +238,12 @@ static LAST: Mutex<Option<LastRun>> = Mutex::new(None);
 
 static RUNNING: Mutex<Option<String>> = Mutex::new(None);
 
+/// Sets the current run's description.
 pub fn started(what: String) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
 }
 
+/// Returns the description of the run that was started last.
 pub fn running() -> Option<String> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -118,7 +118,7 @@ pub struct RunOptions {
     pub on_interrupt: OnInterrupt,
     /// Costs time: do not use the run's rate.
     pub count_instructions: bool,
-    /// Costs time: do not use the run's rate.
+    /// Traces the block layer. Costs time: do not use the run's rate.
     pub trace: bool,
     /// Bytes brought into an empty page cache. A guest whose free memory is reclaimed faults them
     /// in first.
@@ -131,12 +131,16 @@ pub struct RunOptions {
 
 #[derive(Debug, Default)]
 pub struct RunUsage {
+    /// On the machine's clock.
     pub began: Nanos,
     /// The time from the program's start to the run's.
     pub since_start_ns: Nanos,
+    /// As [`Usage::waited_ns`].
     pub waited_ns: Nanos,
     pub cpu: CpuTimes,
+    /// As [`Usage::block_bytes`].
     pub block_bytes: Option<(u64, u64)>,
+    /// As [`Usage::resources`].
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
@@ -150,6 +154,7 @@ pub struct RunUsage {
 pub struct PartUsage {
     /// The time to the part's last completion.
     pub elapsed_ns: Nanos,
+    /// As [`Usage::sync_ns`].
     pub sync_ns: Option<Nanos>,
     /// The process's processor time to the part's last completion.
     pub process_ns: Option<Nanos>,

@@ -31,6 +31,7 @@ pub struct Completion {
     pub result: i32,
 }
 
+/// The next action of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Issue(Request),
@@ -43,6 +44,7 @@ pub enum Next {
     Done,
 }
 
+/// What a sync brings to stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
     /// The data, and what reading it back needs (`fdatasync`).
@@ -55,7 +57,7 @@ pub enum Stability {
 
 /// A state machine that keeps its requests outstanding and issues the next one on each completion.
 ///
-/// The machine owns the loop, the clock and the buffers.
+/// The machine owns the loop, the clock and the buffers. All methods are on the hot path.
 ///
 /// ```
 /// use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
@@ -95,6 +97,7 @@ pub trait RequestSource: Send {
     /// Returns the longest request in bytes, also each buffer's length.
     fn max_request(&self) -> u32;
 
+    /// Returns whether any request may be a write.
     fn writes(&self) -> bool;
 
     /// Returns whether the machine can ask [`RequestSource::outstanding`] instead of remembering

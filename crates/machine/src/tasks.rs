@@ -19,6 +19,7 @@ pub enum Sharing {
     },
 }
 
+/// A file that a task takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     pub path: PathBuf,

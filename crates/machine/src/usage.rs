@@ -305,6 +305,7 @@ pub struct ParityUse {
 /// Resource use of one part of a run; processor time and block-layer bytes are the whole run's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
+    /// On the machine's clock.
     pub began: Nanos,
     /// The time from the program's start to the part's.
     pub since_start_ns: Nanos,
@@ -323,6 +324,7 @@ pub struct Usage {
     /// The same within [`Usage::sync_ns`], for the syncing thread.
     #[serde(default)]
     pub sync_unserved_ns: Option<Nanos>,
+    /// Dirty pages while the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
     /// Counters of the devices; `None` if no device has any.
     pub device: Option<DeviceUse>,

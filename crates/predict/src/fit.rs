@@ -57,7 +57,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// |predicted - measured| / measured.
+    /// Returns |predicted - measured| / measured.
     pub fn error(&self) -> f64 {
         (self.predicted_bytes_per_s / self.point.throughput_bytes_per_s - 1.0).abs()
     }

@@ -3,6 +3,7 @@ use machine::{CacheState, Engine, Machine, Nanos, Op, Usage};
 use twin::{Target, Twin};
 use workload::{Stop, Workload};
 
+/// The result of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub bytes: u64,
@@ -17,12 +18,12 @@ impl Outcome {
         (self.usage.elapsed_ns + self.usage.sync_ns.unwrap_or(0)).max(1) as f64 * 1e-9
     }
 
-    /// Throughput, including syncs.
+    /// Returns the throughput, including syncs.
     pub fn bytes_per_s(&self) -> f64 {
         self.bytes as f64 / self.seconds()
     }
 
-    /// Requests per second, including syncs.
+    /// Returns requests per second, including syncs.
     pub fn iops(&self) -> f64 {
         self.requests as f64 / self.seconds()
     }

@@ -45,7 +45,7 @@ impl SustainedFit {
     }
 }
 
-/// The machine whose drive has such a reserve.
+/// Returns the machine whose drive has such a reserve.
 pub fn base(result: &SustainedResult) -> Option<&'static str> {
     Some(match result.reserve?.kind {
         ReserveKind::Credit if result.settings.request_bytes <= COUNTED_BYTES => "cloud-burst",

@@ -258,7 +258,7 @@ pub struct MissCurve {
 }
 
 impl MissCurve {
-    /// The more accurate of the two.
+    /// Returns the more accurate of the two curves.
     pub fn best(&self) -> &[MissRatio] {
         self.exact
             .as_deref()
@@ -309,6 +309,7 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
     MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
 }
 
+/// The factors by which a RAM cache speeds up a trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
     pub cache_bytes: u64,

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 const DOCS: &str = "docs";
 
+/// The site's directory for files outside `docs/`.
 const REPOSITORY: &str = "repository";
 
 /// Adds linked Markdown files outside `docs/` as chapters at the end, and makes every link one of
@@ -100,7 +101,7 @@ impl Linked<'_> {
     }
 }
 
-/// The book would make a README the index of its directory, but not the links to it.
+/// The book would make a README the index of its directory, without adapting the links to it.
 fn place(path: &Path) -> PathBuf {
     if path.ends_with("README.md") {
         return Path::new(REPOSITORY).join(path.with_file_name("about.md"));

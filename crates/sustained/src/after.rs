@@ -15,9 +15,12 @@ const FAST_SHARE: f64 = 0.5;
 const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;
 const MAX_RESTS: usize = 3;
+/// Steps after a rest are shorter by this factor.
 const FINER: u64 = 4;
+/// Steps within [`NEAR`] of the lasting rate.
 const FALLEN_STEPS: usize = 3;
 const NEAR: f64 = 1.15;
+/// Writes after a rest end at this multiple of the store.
 const MOST: f64 = 1.3;
 
 impl<M: Machine> Run<'_, '_, M> {
@@ -59,7 +62,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Returns the time of the earlier process for a kept rest.
+    /// Returns the seconds; for a kept rest, those of the earlier process.
     pub(crate) fn rest(&mut self, seconds: f64) -> Result<f64> {
         if let Some(kept) = self.writer.kept_rest()? {
             self.report("resting", 0.0)?;

@@ -11,8 +11,11 @@ use crate::writer::rotating;
 use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};
 
+/// The rest if the store's time is unknown.
 const REST_S: f64 = 60.0;
+/// A rest is longer than the store needs by this factor.
 const LONGER: f64 = 1.1;
+/// The maximum share of the time left.
 const REST_SHARE: f64 = 0.5;
 
 pub(crate) fn unseen(
@@ -34,7 +37,7 @@ pub(crate) fn unseen(
 }
 
 impl<M: Machine> Run<'_, '_, M> {
-    /// On an error the fills so far stay.
+    /// On an error, the fills so far stay in `found`.
     pub(crate) fn fills(
         &mut self,
         recoveries: &[Recovery],
@@ -68,7 +71,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Returns `false` if a limit ended it.
+    /// Returns `false` if a limit ended the fill.
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);
@@ -87,7 +90,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(true)
     }
 
-    /// Counts bytes and times from here.
+    /// Returns bytes and times counted from the call, and whether the rate has fallen and stays.
     fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
         let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.measured());
         let mut series = Series::default();

@@ -10,12 +10,13 @@ const MIN_LAST_STEPS: usize = 25;
 /// The minimum length of the last level, as a share of the time before it: a drive may have a
 /// second, slower stage.
 pub(crate) const LAST_SHARE: f64 = 0.5;
-/// Its minimum length as a share of the given time, up to a limit: a small cache before a large one
-/// fills at once.
+/// The minimum length of the last level as a share of the given time, up to a limit: a small cache
+/// before a large one fills at once.
 const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
 /// Heat explains a fall at most this far below the run's maximum.
 const HOTTEST_C: f64 = 3.0;
+/// The minimum rise that is heating.
 const HEATED_C: f64 = 10.0;
 /// In teeth from heat, the rate falls at this much more than it rises at.
 const TOOTH_C: f64 = 1.0;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 const MAX_BLOCKS: usize = 400;
 /// Half the interval of a block's rate, as a share: request boundaries move the rate by this much.
 const UNCERTAIN: f64 = 0.02;
+/// As a share of the median; a shorter block is joined with the next.
 const SHORT: f64 = 0.5;
 
 /// A stretch of a run with a rate of its own.
@@ -125,6 +126,7 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
+/// Returns the fractional index at which the rate changed.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();
@@ -139,6 +141,7 @@ fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, 
     range.end as f64
 }
 
+/// `from` and `to` are fractional indices.
 fn level(points: &[SeriesPoint], from: f64, to: f64, rate: Option<f64>, slides: bool) -> Level {
     let last = points.len() - 1;
     let place = |at: f64| {

@@ -35,6 +35,7 @@ pub(crate) struct ReadTimes {
 pub(crate) struct Log<'m> {
     log: Option<&'m dyn RunLog>,
     next: u64,
+    /// Kept steps may follow.
     goes_on: bool,
 }
 

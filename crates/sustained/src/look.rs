@@ -17,6 +17,7 @@ pub struct LookLimits {
     pub step_ns: Nanos,
 }
 
+/// The result of [`look()`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     pub points: Vec<SeriesPoint>,

@@ -3,8 +3,9 @@
 use machine::{Engine, Nanos};
 use workload::{Pattern, Workload};
 
-/// The rests and reads need the remainder of the time.
+/// Of the time; the rests and reads need the remainder.
 pub(crate) const FIRST_SHARE: f64 = 0.7;
+/// Steps between searches for levels.
 pub(crate) const LOOK_EVERY: usize = 8;
 pub(crate) const FIRST_REST_S: f64 = 10.0;
 

@@ -111,6 +111,7 @@ impl Store {
         Store { kind, earns: f64::from(u8::from(earns)) }
     }
 
+    /// `first_bytes` are those in a store before it.
     fn reserve(&self, falls: &Falls, recoveries: &[Recovery], first_bytes: f64) -> Reserve {
         let (to_bytes, last) = (falls.bytes(), falls.middle.unwrap_or(falls.fast));
         let first_bytes = if self.earns > 0.0 { 0.0 } else { first_bytes };

@@ -7,7 +7,7 @@ use measure::stats;
 const STRETCHES: usize = 5;
 /// The maximum ratio of the low rate to the high one.
 const TOOTH: f64 = 0.85;
-/// Single points are noise.
+/// The minimum mean number of points per stretch: single ones are noise.
 const LENGTH: usize = 3;
 /// A first stretch longer than the others by this factor is not a tooth: a cold drive or a full
 /// credit.

@@ -74,6 +74,7 @@ pub struct Series {
     points: Vec<SeriesPoint>,
     /// The pushed points per kept point, minus one.
     merged: u32,
+    /// The pushed points in the last kept one.
     last: u32,
 }
 

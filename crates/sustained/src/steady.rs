@@ -14,6 +14,7 @@ pub const WINDOW: usize = 5;
 pub const MAX_RANGE_PERCENT: f64 = 20.0;
 /// The maximum rise of the best linear fit over the window, in percent of the mean.
 pub const MAX_SLOPE_PERCENT: f64 = 10.0;
+/// For the stricter check.
 const MIN_VALUES: usize = 20;
 /// From this correlation at any distance up to a third of the window, values have a pattern; and
 /// the spread, as a share of the mean, below which it does not matter. Noise exceeds the

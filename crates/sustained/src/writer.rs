@@ -17,13 +17,16 @@ pub(crate) struct Writer<'m, M: Machine> {
     log: Log<'m>,
     began: Nanos,
     position: u64,
+    /// The end of the space that steps write.
     space: u64,
     measured: u64,
     /// The maximum bytes that steps of killed processes may have written.
     lost: u64,
+    /// The maximum bytes of a step.
     largest: u64,
     max_written: u64,
     steps: u64,
+    /// Times between two processes.
     gaps: u32,
     pub(crate) warnings: Vec<Warning>,
 }

@@ -139,6 +139,7 @@ impl From<&BusKind> for BusTimes {
 }
 
 impl BusTimes {
+    /// Returns the time of a data phase on the wire.
     pub fn data(&self, bytes: u64, write: bool) -> Nanos {
         bytes * if write { self.out_ps } else { self.in_ps } / 1000
     }
@@ -187,7 +188,7 @@ impl Bus {
         t + phases.add(Phase::MessageIn, times.complete)
     }
 
-    /// Busy time without stalls on the path to memory.
+    /// Returns the busy time without stalls on the path to memory.
     pub fn worked(&self) -> Nanos {
         self.phases.busy().saturating_sub(self.stalled)
     }
@@ -264,7 +265,7 @@ impl Pci {
         self.bus.busy
     }
 
-    /// Busy time of the busiest adapter; `None` if adapters never limit.
+    /// Returns the busy time of the busiest adapter; `None` if adapters never limit.
     pub fn adapter_busy(&self) -> Option<Nanos> {
         self.adapters.iter().map(|adapter| adapter.busy).max()
     }

@@ -90,7 +90,7 @@ impl FileCache {
         if last <= first { 0 } else { (u64::MAX >> (64 - (last - first))) << first }
     }
 
-    /// Without changing its recency.
+    /// Returns a unit without changing its recency.
     pub fn get(&self, number: u64) -> Option<&Unit> {
         self.index.get(&number).map(|&slot| &self.units[slot as usize])
     }
@@ -100,7 +100,7 @@ impl FileCache {
         Some(&mut self.units[slot as usize])
     }
 
-    /// Created if necessary and marked most recently used.
+    /// Returns the unit, created if necessary and marked most recently used.
     pub fn entry(&mut self, number: u64) -> &mut Unit {
         if let Some(&slot) = self.index.get(&number) {
             self.unlink(slot);
@@ -187,6 +187,7 @@ impl FileCache {
         bytes
     }
 
+    /// Marks everything clean, when all I/O has ended.
     pub fn settle(&mut self) {
         for unit in &mut self.units {
             unit.dirty = 0;
@@ -199,7 +200,7 @@ impl FileCache {
         self.dirty_bytes = 0;
     }
 
-    /// Except pages that are waited for.
+    /// Keeps units with dirty pages, I/O or waiters.
     pub fn drop_clean(&mut self) {
         self.units.iter_mut().filter(|unit| !unit.busy()).for_each(|unit| unit.valid = 0);
     }

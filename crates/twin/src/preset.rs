@@ -128,7 +128,7 @@ impl Sourced {
         self.source.as_deref().is_some_and(|source| source.starts_with(how))
     }
 
-    /// Calibrated to several figures at once.
+    /// Returns whether it was calibrated to several figures at once.
     pub fn is_fitted(&self) -> bool {
         self.came("fitted")
     }
@@ -139,7 +139,7 @@ impl Sourced {
     }
 }
 
-/// Every number of a machine file.
+/// Returns every number of a machine file.
 ///
 /// # Errors
 /// The text is not TOML.

@@ -81,7 +81,7 @@ impl RamCache {
         (self.written, self.asked, self.found) = (0, 0, 0);
     }
 
-    /// [`RamCache::written`] once everything now dirty is on the volume.
+    /// Returns [`RamCache::written`] once everything now dirty is on the volume.
     pub fn written_when_clean(&self) -> u64 {
         self.written + self.blocks.dirty_bytes
     }

@@ -25,7 +25,7 @@ struct Job {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ended {
     pub elapsed_ns: Nanos,
-    /// From there to stable storage, if requested.
+    /// From the last completion to stable storage, if requested.
     pub sync_ns: Option<Nanos>,
 }
 
@@ -44,6 +44,7 @@ struct Source<'a, S> {
 }
 
 impl<S: RequestSource> Source<'_, S> {
+    /// Returns whether any completion was delivered.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) =
             self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none())

@@ -136,6 +136,7 @@ fn split(settings: &str) -> Result<Vec<Given>> {
     Ok(all)
 }
 
+/// Returns a setting without effect, and its cause.
 fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
     let given = |key: &str| all.iter().find(|one| one.key == key);
     if let (Some(parity), Some(raid)) = (given("parity"), given("raid"))

@@ -75,17 +75,18 @@ impl Target {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
 
+    /// Returns the number of events in the last run.
     pub fn events(&self) -> u64 {
         self.lock().world.kernel.handled()
     }
 
-    /// Virtual time of the last run, including syncs.
+    /// Returns the virtual time of the last run, including syncs.
     pub fn ran_ns(&self) -> Nanos {
         self.lock().ran
     }
 
-    /// Busiest first, in the last run. The first is the bottleneck, unless serial waiting left all
-    /// of them idle.
+    /// Returns the resources' busy shares in the last run, busiest first. The first is the
+    /// bottleneck, unless serial waiting left all of them idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
         let resources = utilisation::resources(&computer.world, computer.ran).into_iter();

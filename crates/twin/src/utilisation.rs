@@ -3,7 +3,7 @@ use crate::world::World;
 use machine::{Nanos, PhaseUse, ResourceKind, ResourceUse};
 use std::collections::BTreeMap;
 
-/// Busiest first; the maximum over several of a kind.
+/// Returns resources, busiest first; of several of a kind, only the busiest.
 pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     let of_run = |busy: Nanos| busy as f64 / ran.max(1) as f64;
     let mut all = vec![("processor", of_run(world.cpu.busy) / f64::from(world.cpu.cores()))];

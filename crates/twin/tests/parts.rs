@@ -9,6 +9,7 @@ use machine::{
 use plain::{Plain, direct, open};
 use twin::{Target, Twin};
 
+/// The limit of the preset `cloud`.
 const IOPS: f64 = 3000.0;
 
 fn buffered() -> Access {

@@ -45,8 +45,10 @@ pub struct Filler {
     pool: Option<Arc<[u8]>>,
     position: usize,
     counter: u64,
+    /// Makes the first half of every stamp.
     seed: u64,
     repeated_seed: u64,
+    /// Makes the second half of every stamp.
     tag: u64,
 }
 

@@ -382,7 +382,8 @@ impl Sequence {
         }
     }
 
-    /// Moves to the pass of `place`; returns the position in it.
+    /// Moves to the pass of `place`; returns the position in it. Threads that share the cursor may
+    /// have completed whole passes.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {

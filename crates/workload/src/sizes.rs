@@ -3,6 +3,7 @@ use crate::{Error, Pattern, SizeMix, Workload};
 use machine::Op;
 use machine::units::show_size;
 
+/// Draws request sizes from a mix.
 #[derive(Debug, Clone)]
 pub struct SizeDraw(Draw);
 
@@ -80,7 +81,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// `None` if all requests are the same.
+    /// Returns `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {

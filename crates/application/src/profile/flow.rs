@@ -49,6 +49,7 @@ pub struct FlowProfile {
     pub waited_ns: Nanos,
 }
 
+/// Takes memory only when used.
 #[derive(Default)]
 pub(super) struct Times(Option<Histogram>);
 
@@ -76,6 +77,7 @@ pub(super) struct Flow {
     pub(super) bytes: u64,
     errors: u64,
     sizes: BTreeMap<u64, u64>,
+    /// Requests with a known offset.
     located: u64,
     sequential: u64,
     rewrites: u64,
@@ -88,10 +90,10 @@ pub(super) struct Flow {
     appends: Appends,
 }
 
-/// Some requests arrive out of order.
+/// Earlier requests that one may continue: some arrive out of order.
 const RECENT: usize = 4;
 
-/// In smaller extents random requests often follow a recent one by chance.
+/// In mean requests: in smaller extents, random ones often follow a recent one by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
 #[derive(Default)]
@@ -100,9 +102,13 @@ struct Appends {
     next: usize,
     extent: Option<(u64, u64)>,
     bytes: u64,
+    /// Requests that continue the one before or write its end again.
     strict: u64,
+    /// Requests as in `strict`, or next to another recent one.
     near: u64,
+    /// Requests as in `near`, without those that only write the same end again.
     forward: u64,
+    /// Requests at a lower offset than the one before.
     backward: u64,
 }
 

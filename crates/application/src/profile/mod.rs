@@ -35,6 +35,7 @@ pub const SCHEMA: &str = "halfpower.profile/1";
 /// Later files share one profile.
 const MAX_FILES: usize = 4096;
 
+/// Threads searched for the one that waits for a delayed request.
 const MAX_CALLERS: usize = 64;
 
 const MAX_THREADS: usize = 1 << 16;

@@ -65,9 +65,10 @@ pub(super) struct Shape {
 /// The requests and syncs below which the use of a file is not known.
 const FEW: u64 = 4;
 
+/// The minimum share of requests in order.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
-/// A checkpoint has more writes per sync.
+/// The maximum per sync; a checkpoint has more.
 const LOG_WRITES: u64 = 16;
 
 /// The number of syncs that make a file a log even with more writes per sync: they gather while a

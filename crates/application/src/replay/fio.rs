@@ -156,7 +156,7 @@ fn sizes(shape: &Shape) -> String {
     }
 }
 
-/// Uses Little's law.
+/// Returns the mean, by Little's law.
 fn outstanding(script: &Script, role: Role, elapsed_s: f64) -> f64 {
     let moves =
         |class: &Class| class.role == role && matches!(class.op, OpKind::Read | OpKind::Write);

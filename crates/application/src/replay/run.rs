@@ -14,7 +14,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub(super) const MAX_DEPTH: u32 = 1024;
+/// More files share one target.
 const MAX_FILES: usize = 256;
+/// Files that share a target begin at multiples of this.
 const REGION: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,6 +64,7 @@ impl Settings {
 struct Places {
     specs: Vec<TargetSpec>,
     spots: Vec<Spot>,
+    /// Bytes of the largest target.
     used: u64,
 }
 

@@ -62,10 +62,13 @@ pub(super) enum Act {
     Discard,
 }
 
+/// What a step waits for, once the pause is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Begin,
+    /// The end of this earlier step of the thread.
     End(u32),
+    /// The start of this step, if no earlier end is known.
     Start(u32),
 }
 
@@ -107,6 +110,7 @@ pub struct FileScript {
     pub role: Role,
     /// The furthest end of a request.
     pub bytes: u64,
+    /// The file has data before the first request.
     pub filled: bool,
     /// The size in bytes before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
@@ -114,6 +118,7 @@ pub struct FileScript {
 }
 
 impl FileScript {
+    /// Returns whether runs leave the file as they found it.
     pub(super) fn stays(&self) -> bool {
         self.filled && self.grows_from.is_none()
     }
@@ -169,6 +174,7 @@ struct Seen {
     end: u64,
     next: u64,
     reads: u64,
+    /// In bytes, before the first request.
     size: Option<u64>,
     growth: Growth,
     allocated: bool,

@@ -67,6 +67,7 @@ impl<'a> ReplaySource<'a> {
         }
     }
 
+    /// Returns `None` if the step must wait for a completion.
     fn due(&self, step: &Step) -> Option<Nanos> {
         let since = match step.after {
             After::Begin => self.began,

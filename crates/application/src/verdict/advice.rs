@@ -12,6 +12,7 @@ pub(super) const GROUP: u32 = 8;
 /// Larger requests gain little.
 const MAX_LARGER: u32 = 1 << 20;
 
+/// Returns the changes that would help, the most useful first.
 pub(super) fn advice(
     demand: &Demand,
     references: &References<'_>,
@@ -119,8 +120,8 @@ fn read_ahead(demand: &Demand, references: &References<'_>) -> Option<Advice> {
     Some(of(demand, Change::ReadAhead { bytes }, gain, [before.points, after.points].concat()))
 }
 
-/// A cache for every repeated read still leaves the first ones; the suggested one serves at least
-/// 90 % of them.
+/// A cache for every repeated read still leaves the first reads; the suggested one serves at least
+/// 90 % of the repeated ones.
 fn cache(demand: &Demand) -> Option<Advice> {
     let again = demand.read_again()?;
     let gain = |served: f64| 1.0 / (1.0 - again * served).max(1e-3);

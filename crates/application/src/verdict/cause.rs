@@ -11,7 +11,7 @@ use workload::OpKind;
 const RARELY: f64 = 0.2;
 const FEW_FROM_DEVICE: f64 = 0.1;
 const AT_LIMIT: f64 = 0.9;
-/// May exceed 1, because a recording may begin with burst credit.
+/// More than 1, because a recording may begin with burst credit.
 const MAX_SHARE: f64 = 1.5;
 /// The minimum share of a throttle that one request at a time gets.
 const PART_OF_THROTTLE: f64 = 0.75;
@@ -29,6 +29,7 @@ struct Evidence<'a> {
 
 type Named = (Bottleneck, Cause);
 
+/// The first that holds is the limit.
 const CAUSES: [fn(&Evidence<'_>) -> Option<Named>; 10] = [
     |one| one.own_pauses(),
     |one| one.page_cache(),

@@ -8,8 +8,10 @@ pub(super) struct Demand {
     pub role: Role,
     pub op: OpKind,
     pub files: u64,
+    /// The file that is waited for longest.
     pub name: String,
     pub shape: Shape,
+    /// While at least one request is under way.
     pub iops: f64,
     pub busy_share: f64,
     pub waited_share: f64,
@@ -22,7 +24,9 @@ pub(super) struct Demand {
     pub device_share: Option<f64>,
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
+    /// Distinct bytes that were read.
     pub working_set_bytes: u64,
+    /// The smallest cache that serves most of the repeated reads.
     pub cache_bytes: u64,
 }
 
@@ -51,7 +55,9 @@ struct Sums {
     dsync: f64,
     syncs: f64,
     sync_ns: f64,
+    /// Time with a request under way, summed over the files.
     busy_ns: f64,
+    /// Requests under way times time, summed over the files.
     spent_ns: f64,
     grown: f64,
     device: Option<(f64, f64)>,

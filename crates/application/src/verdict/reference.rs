@@ -7,10 +7,13 @@ use measure::stats::{Estimate, ratio_of_estimates};
 use results::{Point, Results};
 use workload::{OpKind, Pattern, Workload};
 
+/// The maximum factor between two depths.
 const SAME_DEPTH: f64 = 1.5;
 
+/// The maximum factor between two sizes.
 const NEAR_SIZE: f64 = 4.0;
 
+/// The minimum share of the best rate.
 pub(super) const GOOD: f64 = 0.9;
 
 pub(super) struct References<'a> {

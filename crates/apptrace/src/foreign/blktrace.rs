@@ -19,7 +19,7 @@ const RECORD_BYTES: usize = 48;
 /// Messages have up to 128 bytes, pass-through commands a few more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
-/// More requests without an end are given up.
+/// If more requests have no known end, the earliest are given up.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_FILES: usize = 4096;
 
@@ -80,6 +80,7 @@ impl Source {
         ForeignError::Byte { byte: self.at, reason: reason.into() }
     }
 
+    /// Returns `false` at the end of the file, if `may_end`.
     fn fill(&mut self, buffer: &mut [u8], may_end: bool) -> Result<bool> {
         let mut filled = 0;
         while filled < buffer.len() {

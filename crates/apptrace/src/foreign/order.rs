@@ -30,7 +30,7 @@ impl Ord for Waiting {
     }
 }
 
-/// Files and threads pass at once, so before their requests.
+/// Sorts requests by start. Files and threads pass at once, so before their requests.
 pub(super) struct Ordered<I> {
     from: I,
     waiting: BinaryHeap<Waiting>,

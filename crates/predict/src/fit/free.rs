@@ -4,6 +4,7 @@ use twin::Setup;
 use twin::description::Drive;
 
 pub(super) struct Free<'a> {
+    /// In the machine file.
     pub path: String,
     pub value: &'a mut f64,
     along: Vec<&'a mut f64>,

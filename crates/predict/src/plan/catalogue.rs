@@ -99,6 +99,7 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
+    /// The maximum at this size; `None` if the size alone decides.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -116,7 +117,7 @@ fn wrong(setting: &str, reason: impl Into<String>) -> Error {
 }
 
 impl Catalogue {
-    /// The volumes that come with the program.
+    /// Returns the volumes that come with the program.
     ///
     /// # Errors
     /// Never in a tested build.

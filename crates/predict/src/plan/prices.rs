@@ -40,7 +40,7 @@ impl Prices {
         Ok(Prices(prices))
     }
 
-    /// A volume's price per month; `None` without a price for its kind.
+    /// Returns a volume's price per month; `None` without a price for its kind.
     pub fn month(&self, volume: &ChosenVolume) -> Option<f64> {
         let price = self.0.get(&volume.kind)?;
         let mib_per_s = volume.bytes_per_s / f64::from(1 << 20);

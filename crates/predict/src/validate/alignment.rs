@@ -67,7 +67,7 @@ fn entries(start: &str, options: &Options) -> Result<Vec<Entry>> {
     Ok(matrix::run(&mut runner, options, |_, _, _| ())?.entries)
 }
 
-/// Published and simulated means over all threads, in percent.
+/// Returns the published and simulated means over all threads, in percent.
 pub fn mean(gains: &[Gain], of: impl Fn(&Gain) -> bool) -> (f64, f64) {
     let chosen: Vec<&Gain> = gains.iter().filter(|gain| of(gain)).collect();
     let mean = |value: fn(&Gain) -> f64| {

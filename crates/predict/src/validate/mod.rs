@@ -33,7 +33,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// (simulated - measured) / measured.
+    /// Returns (simulated - measured) / measured.
     pub fn relative_error(&self) -> f64 {
         (self.simulated - self.measured) / self.measured
     }

@@ -159,7 +159,7 @@ pub fn table3() -> Vec<(u32, String, bool, f64)> {
     points
 }
 
-/// A phase (or the utilisation), request size in bytes, disks, and percent.
+/// Returns rows of a phase (or the utilisation), request size in bytes, disks, and percent.
 pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     let columns = [(8 << 10, 1), (64 << 10, 1), (64 << 10, 2), (64 << 10, 3)];
     let mut points = Vec::new();
@@ -171,7 +171,7 @@ pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     points
 }
 
-/// SQLIO's partition-alignment table.
+/// Returns SQLIO's partition-alignment table.
 pub fn alignment() -> Vec<Alignment> {
     let row = |row: Vec<&'static str>| Alignment {
         op: if row[0] == "R" { OpKind::Read } else { OpKind::Write },

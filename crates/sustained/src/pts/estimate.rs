@@ -35,6 +35,7 @@ fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
     busy_s(cell, bytes_per_s) * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
 }
 
+/// Returns the rounds until steady state is first judged.
 fn first_check(until: &Until) -> u32 {
     (WINDOW as u32 - 1) * until.every() + 1
 }

@@ -10,6 +10,7 @@ use workload::{Pattern, Stop, Workload};
 /// A preconditioning can continue between its parts.
 const FILL_PARTS: u64 = 64;
 const FILL_DEPTH: u32 = 32;
+/// Rates kept per step.
 const PARTS: usize = 12;
 const PERCENTILES: [f64; 8] = [1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 

@@ -143,7 +143,7 @@ impl Plan<'_> {
         self.add("Purge", PhaseKind::Purge);
     }
 
-    /// Workload-independent preconditioning.
+    /// Adds the workload-independent preconditioning.
     fn fill(&mut self, block_bytes: u32) {
         let size = show_size(u64::from(block_bytes));
         self.add(
@@ -246,7 +246,7 @@ impl Plan<'_> {
         self.add("Response time histograms", kind);
     }
 
-    /// 24 hours, four times the capacity, or steady state.
+    /// Ends after 24 hours, four times the capacity, or at steady state.
     fn wsat(&mut self) {
         self.purge();
         let cell = self.cell(0, 4 * KIB, true);

@@ -29,6 +29,7 @@ pub struct CloudVolume {
     pub throttle: bool,
     pub read_us: f64,
     pub write_us: f64,
+    /// The rate of a single request.
     pub stream_bytes_per_s: f64,
     pub queue: u32,
 }

@@ -1,5 +1,6 @@
 //! Garbage collection of flash, and how full it is.
 
+/// In writes.
 const REMEMBERED: f64 = 1024.0;
 const ZONES: u64 = 4096;
 

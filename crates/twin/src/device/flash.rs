@@ -204,6 +204,7 @@ impl Flash {
         last
     }
 
+    /// Returns the time that is added to programming one page.
     fn collection(&mut self) -> Nanos {
         let moves = self.scatter.amplification(self.drive.spare_percent / 100.0) - 1.0;
         self.collect += moves;

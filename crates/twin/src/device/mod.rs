@@ -105,12 +105,12 @@ pub(crate) trait Device: Send {
         (host.now(), Wake::device(u8::MAX))
     }
 
-    /// A volatile cache still holds writes completed at `before` or earlier.
+    /// Returns whether a volatile cache still holds writes completed at `before` or earlier.
     fn dirty(&self, _before: Nanos) -> bool {
         false
     }
 
-    /// Completion time, once [`Device::dirty`] is false.
+    /// Returns the completion time, once [`Device::dirty`] is false.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now
     }

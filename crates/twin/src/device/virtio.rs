@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 pub struct VirtioDisk {
     pub about: String,
     pub capacity_bytes: u64,
+    /// Includes the interrupt.
     pub notify_us: f64,
     /// The hypervisor takes everything in the ring when it wakes, and interrupts once when all is
     /// done (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 and 2.6.10), so a deeper queue shares the

@@ -30,6 +30,7 @@ pub(crate) struct File {
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
+    /// Bytes written back since the run began.
     pub written: u64,
     /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
@@ -304,7 +305,7 @@ impl Files {
         file.written += bytes;
     }
 
-    /// Without duplicates.
+    /// Returns the members of these files, without duplicates.
     pub fn members(&self, files: &[u32]) -> Vec<u32> {
         let mut members: Vec<u32> =
             files.iter().flat_map(|&file| self[file].members.iter().copied()).collect();

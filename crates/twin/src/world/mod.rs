@@ -88,6 +88,7 @@ pub(crate) struct Transfer {
     pub pending: u32,
     pub combined: bool,
     pub second: bool,
+    /// A RAM cache serves the transfer.
     pub copied: bool,
     /// When its data left for the array over the host bus, and when they arrived.
     pub crossed: Option<(Nanos, Nanos)>,

@@ -82,6 +82,7 @@ pub(crate) struct Writer {
     pub(super) quota: u64,
     pub(super) scan_scheduled: bool,
     pub(super) active: bool,
+    /// The writer of the newest write gave a sequential hint.
     pub(super) hinted: bool,
     pub(super) readers: Vec<Reader>,
 }

@@ -151,6 +151,7 @@ impl Verifier {
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
+    /// Returns the offset of the first written block from `offset` on.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))

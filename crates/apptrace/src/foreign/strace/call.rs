@@ -109,6 +109,7 @@ impl<'a> Call<'a> {
         descriptor(self.arguments.get(index)?)
     }
 
+    /// Returns `None` if the string is cut or absent.
     pub(super) fn string(&self, index: usize) -> Option<String> {
         unescape(self.arguments.get(index)?)
     }

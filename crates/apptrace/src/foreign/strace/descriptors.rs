@@ -14,12 +14,14 @@ pub(super) struct Done {
     pub open: OpenFile,
 }
 
+/// Several descriptors may share one.
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     file: Index,
     open: OpenFile,
     position: Option<u64>,
     close_on_exec: bool,
+    /// A pipe or a terminal, not storage.
     stream: bool,
 }
 
@@ -308,6 +310,7 @@ impl Processes {
         Ok(Some(Done { file, access, offset, bytes, open }))
     }
 
+    /// Keeps the size of a file, for later appends.
     fn stat(&mut self, pid: u32, call: &Call<'_>) {
         let (Some((number, _)), Some(0)) = (call.descriptor(0), call.result) else { return };
         let Some(&at) = self.table(pid).get(&number) else { return };

@@ -75,6 +75,7 @@ enum Media {
     Held,
 }
 
+/// The controller's work on a write that waits for the platter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Chore {
     command: u32,
@@ -108,6 +109,7 @@ struct Disk {
     head_lba: u64,
     write_limit: u64,
     write_used: u64,
+    /// Back-to-back writes before the drive loses a revolution; 0: no limit.
     list_limit: u32,
     list: u32,
     media_end: Nanos,

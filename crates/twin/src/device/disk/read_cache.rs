@@ -174,6 +174,7 @@ impl ReadCache {
         }
     }
 
+    /// Frees the space before `end`.
     pub(super) fn taken(
         &mut self,
         geometry: &Geometry,
