@@ -86,6 +86,9 @@ fn only_writes_that_were_not_overwritten_are_verified() {
         "--rw=randwrite --bssplit=4k/50:16k/50 --random_distribution=zipf:1.1 --verify=md5",
         "--rw=randwrite --bsrange=4k-16k --norandommap --loops=3 --verify=md5",
         "--rw=randwrite --bs=4k --norandommap --loops=3 --verify=md5",
+        // Without a map, passes do not end: io_size does.
+        "--rw=randwrite --bs=4k --norandommap --io_size=2m --verify=md5",
+        "--rw=randwrite --bs=4k --random_distribution=zipf:1.2 --io_size=2m --verify=md5 --ioengine=libaio --iodepth=8",
     ] {
         for ours in [true, false] {
             let Done { writes, counts, bytes, error, said } = done(ours, options);
@@ -101,9 +104,15 @@ fn with_a_random_map_each_pass_is_verified() {
     if !fio_is_here() {
         return;
     }
-    for options in ["--loops=2", "--io_size=3m"] {
+    for options in [
+        "--rw=randwrite --loops=2",
+        "--rw=randwrite --io_size=3m",
+        "--rw=write --loops=2",
+        "--rw=write --io_size=3m",
+        "--rw=write --loops=2 --ioengine=libaio --iodepth=4",
+    ] {
         for ours in [true, false] {
-            let options = format!("--rw=randwrite --bsrange=4k-16k --verify=md5 {options}");
+            let options = format!("--bsrange=4k-16k --verify=md5 {options}");
             let Done { counts, bytes, error, said, .. } = done(ours, &options);
             assert_eq!((error, bytes, counts[0]), (0, [2 << 20; 2], counts[1]), "{said}");
         }
@@ -173,5 +182,92 @@ fn unaligned_sizes_are_any_number_of_bytes() {
                 assert_eq!([counts[0], bytes[0]], left(&writes), "{said}");
             }
         }
+    }
+}
+
+#[test]
+fn a_limit_of_bytes_cuts_no_request() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in ["--rw=write", "--rw=randwrite", "--rw=randwrite --norandommap"] {
+        for ours in [true, false] {
+            let options = format!("{options} --bsrange=10k-20k --bs_unaligned=1 --io_size=300k");
+            let Done { writes, bytes, said, .. } = done(ours, &options);
+            let last = writes.last().unwrap().1;
+            assert!(writes.iter().all(|(_, len)| *len >= 10 << 10), "{said}: {writes:?}");
+            assert!((0..last).contains(&(bytes[1] - (300 << 10))), "{said}: {bytes:?}, {last}");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_requests_of_several_sizes_is_a_limit() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--rw=write",
+        "--rw=randwrite --verify=md5",
+        "--rw=randwrite --ioengine=libaio --iodepth=4",
+    ] {
+        for ours in [true, false] {
+            let options = format!("{options} --bsrange=4k-16k --number_ios=20");
+            let Done { counts, error, said, .. } = done(ours, &options);
+            assert_eq!((error, counts[1]), (0, 20), "{said}");
+        }
+    }
+}
+
+/// Writes with one command, and verifies with `verify_only` in the next.
+#[test]
+fn another_command_verifies_writes_of_several_sizes() {
+    if !fio_is_here() {
+        return;
+    }
+    for (options, mix) in [
+        ("--rw=randwrite --bsrange=4k-16k --norandommap", false),
+        ("--rw=randwrite --bs=16k --blockalign=4k", false),
+        ("--rw=randwrite --bssplit=4k/50:16k/50", false),
+        ("--rw=write --bsrange=4k-16k --nrfiles=3", false),
+        ("--rw=write --bsrange=4k-16k --loops=2", false),
+        ("--rw=write --bsrange=4k-16k --io_size=1700k", false),
+        ("--rw=write --bs=4k,8k", false),
+        ("--rw=randrw --bsrange=4k-16k --norandommap", true),
+        ("--rw=randwrite --percentage_random=40 --bs=4k --nrfiles=2", false),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let words = |more: &str| {
+            format!("--name=j --size=1m --verify=md5 {options} {more} --output-format=json")
+        };
+        run(true, directory.path(), &words("--do_verify=0 --write_iolog=log"));
+        let log = fs::read_to_string(directory.path().join("log")).unwrap();
+        let number = |word: &str| word.parse::<u64>().unwrap();
+        let mut written: Vec<(String, u64, u64)> = Vec::new();
+        for line in log.lines() {
+            if let [.., name, "write", offset, len] = line.split(' ').collect::<Vec<_>>()[..] {
+                let (offset, len) = (number(offset), number(len));
+                written.retain(|(other, at, long)| {
+                    other != name || at + long <= offset || offset + len <= *at
+                });
+                written.push((name.into(), offset, len));
+            }
+        }
+        let output = run(true, directory.path(), &words("--verify_only"));
+        let job = jobs_of(&output).remove(0);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(job["error"], 0, "{options}: {said}");
+        // Places of one size that are written again are read as often.
+        let read = job["read"]["io_bytes"].as_u64().unwrap();
+        let left: u64 = written.iter().map(|(_, _, len)| len).sum();
+        let again = options.contains("percentage");
+        assert!(read == left || (again && read > left), "{options}: {read}, {left}: {said}");
+        assert!(mix || read > 300 << 10, "{options}: {read}");
+        // A change is seen.
+        let (name, offset, _) = &written[written.len() / 2];
+        let file = fs::OpenOptions::new().write(true).open(directory.path().join(name)).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[7; 64], offset + 100).unwrap();
+        let output = run(true, directory.path(), &words("--verify_only"));
+        assert_eq!(jobs_of(&output).remove(0)["error"], 84, "{options}");
     }
 }

@@ -193,8 +193,16 @@ fn several_files_have_the_order_of_fio() {
         "--rw=randread --nrfiles=2 --percentage_random=0".into(),
         "--rw=read --nrfiles=4 --openfiles=1".into(),
         "--rw=read --nrfiles=4 --openfiles=2".into(),
+        // With time_based, files in order wait for the end of the pass.
+        "--rw=read --nrfiles=3 --filesize=16k-64k --time_based --runtime=600ms --rate_iops=150"
+            .into(),
     ] {
-        assert_eq!(requests(true, &options), requests(false, &options), "{options}");
+        let mut all = [true, false].map(|ours| requests(ours, &options));
+        if options.contains("time_based") {
+            all.iter_mut().for_each(|one| one.truncate(70));
+        }
+        let [ours, theirs] = all;
+        assert_eq!(ours, theirs, "{options}");
     }
     // Random places: the same zones and files in the same order.
     let random = format!("--rw=randread --nrfiles=2 {zones}");
@@ -202,11 +210,47 @@ fn several_files_have_the_order_of_fio() {
         requests(ours, &random).into_iter().map(|(file, block)| (file, block / 4)).collect()
     };
     assert_eq!(zones(true), zones(false));
-    let files = |ours: bool| -> Vec<String> {
-        let all = requests(ours, "--rw=randread --nrfiles=4 --openfiles=2");
-        all.into_iter().map(|(file, _)| file).collect()
+    let files = |ours: bool, options: &str| -> Vec<String> {
+        requests(ours, options).into_iter().take(60).map(|(file, _)| file).collect()
     };
-    assert_eq!(files(true), files(false));
+    for options in [
+        "--rw=randread --nrfiles=4 --openfiles=2",
+        // With time_based, a file at random begins again by itself.
+        "--rw=randread --nrfiles=3 --filesize=16k-64k --time_based --runtime=600ms --rate_iops=150",
+    ] {
+        assert_eq!(files(true, options), files(false, options), "{options}");
+    }
+}
+
+/// Files in order end by themselves, whatever the sizes of requests, and the others go on.
+#[test]
+fn requests_of_several_sizes_write_each_file_once() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in ["", "--file_service_type=sequential", "--loops=2", "--verify=md5"] {
+        for ours in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let words = format!(
+                "--name=a --rw=write --bsrange=4k-16k --nrfiles=3 --filesize=128k --write_iolog=log {options}"
+            );
+            run(ours, directory.path(), &words);
+            let log = fs::read_to_string(directory.path().join("log")).unwrap();
+            let passes = if options == "--loops=2" { 2 } else { 1 };
+            let mut ends: HashMap<String, u64> = HashMap::new();
+            for line in log.lines() {
+                if let [.., name, "write", offset, len] = line.split(' ').collect::<Vec<_>>()[..] {
+                    let end = ends.entry(name.into()).or_default();
+                    let offset: u64 = offset.parse().unwrap();
+                    assert_eq!(offset, *end % (128 << 10), "{ours} {options}");
+                    *end += len.parse::<u64>().unwrap();
+                }
+            }
+            assert_eq!(ends.len(), 3);
+            let whole = |end: &u64| *end == passes * (128 << 10);
+            assert!(ends.values().all(whole), "{ours} {options}: {ends:?}");
+        }
+    }
 }
 
 /// Returns requests per second and ms of both directions.
@@ -229,6 +273,13 @@ fn a_run_by_the_clock_has_its_length() {
         "--rw=read --thinktime=700ms --time_based --runtime=1",
         "--rw=read --thinktime=400ms --number_ios=3",
         "--rw=read --thinktime=500ms --thinktime_blocks=2 --time_based --runtime=1",
+        // A job waits for its turn to find that no whole request is left.
+        "--rw=write --size=10k --rate_iops=2",
+        "--rw=randwrite --size=10k --rate_iops=2 --loops=2",
+        "--rw=write --size=10k --rate_iops=1 --runtime=1500ms",
+        "--rw=write --size=12k --rate_iops=2",
+        // Rates count bytes: a larger request takes longer.
+        "--rw=write --bs=8k --bsrange=8k-8k --rate=16k --size=32k",
     ] {
         let [ours, theirs] = [true, false].map(|ours| rates(ours, options)[0]);
         // Sleeps end late on a busy computer, and fio may make a request at the very end.
@@ -255,6 +306,33 @@ fn a_write_that_is_verified_after_each_pass_has_its_own_time() {
         // A blocking engine writes until the time is over.
         let [(_, read), (_, write)] = rates(ours, options);
         assert!(read == 0 && write > 1900, "ours {ours}: {read} and {write} ms");
+    }
+}
+
+/// `rate_iops` is the rate of requests of the minimum size; larger ones take longer.
+#[test]
+fn requests_of_several_sizes_have_a_rate_of_bytes() {
+    if !fio_is_here() {
+        return;
+    }
+    let _one = alone();
+    for options in [
+        "--rw=write --bsrange=4k-16k --rate_iops=64",
+        "--rw=randread --bssplit=4k/50:16k/50 --rate_iops=64",
+        "--rw=randread --bsrange=4k-16k --rate=256k",
+        "--rw=randrw --bsrange=4k-16k --rate=128k,128k",
+    ] {
+        for ours in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let words = format!("--name=j --size=512k {options} --output-format=json --filename=f");
+            let job = jobs_of(&run(ours, directory.path(), &words)).remove(0);
+            let figure =
+                |name: &str| ["read", "write"].map(|side| job[side][name].as_u64().unwrap());
+            let (bytes, ms) = (figure("io_bytes"), figure("runtime"));
+            let rate: u64 = (0..2).map(|side| bytes[side] * 1000 / ms[side].max(1)).sum();
+            // The last request takes no time.
+            assert!((250 << 10..290 << 10).contains(&rate), "{ours} {options}: {rate} bytes/s");
+        }
     }
 }
 

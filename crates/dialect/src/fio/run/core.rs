@@ -218,6 +218,9 @@ impl Core {
             }
             if request.len != len {
                 self.stream.adjust_budget(i64::from(len) - i64::from(request.len));
+                if let Some(rates) = &mut self.rates {
+                    rates.resized(op as usize, len, request.len);
+                }
             }
             if request.op != op {
                 self.stream.set_slot_op(request.slot, request.op);

@@ -16,7 +16,11 @@ const SETTLES_NS: Nanos = 2_000_000_000;
 pub enum StopReason {
     Latency(Nanos),
     /// In bytes per second if `bytes`, otherwise in requests per second.
-    Rate { bytes: bool, min: u64, reached: u64 },
+    Rate {
+        bytes: bool,
+        min: u64,
+        reached: u64,
+    },
 }
 
 impl StopReason {

@@ -98,6 +98,13 @@ impl Rates {
         }
     }
 
+    /// Corrects the schedule if a request has another length than [`Rates::direct`] received.
+    pub(crate) fn resized(&mut self, side: usize, from: u32, to: u32) {
+        if let Some(schedule) = self.schedules[side].as_mut().filter(|one| !one.poisson) {
+            schedule.next_ns += schedule.ns_per_byte * (f64::from(to) - f64::from(from));
+        }
+    }
+
     fn step(&mut self, side: usize, bytes: u32) -> f64 {
         match self.schedules[side] {
             Some(Schedule { poisson: true, interval_ns, .. }) => {
