@@ -97,6 +97,14 @@ impl Job {
         min.unwrap_or(0).max(1)
     }
 
+    /// Returns the minimum size of requests, also of directions that the job does not use.
+    pub(crate) fn min_block_bytes(&self) -> u64 {
+        let options = &self.options;
+        let [reads, writes] = &options.blocks;
+        let all = [reads, writes, &options.trim_blocks].into_iter().filter_map(SizeMix::bounds);
+        all.map(|(min, _)| u64::from(min)).min().unwrap_or(0).max(1)
+    }
+
     /// Returns the mix of sizes; `None`: all are the same.
     pub fn sizes(&self) -> Option<Sizes> {
         let one = |mix: &SizeMix| {
@@ -177,6 +185,20 @@ impl Job {
     /// have no map.
     pub(crate) fn has_map(&self) -> bool {
         self.options.distribution == Distribution::Uniform && !self.options.no_random_map
+    }
+
+    /// Returns whether a pass ends because the files have no place left, and not after a number of
+    /// bytes.
+    pub(crate) fn passes_end(&self) -> bool {
+        let options = &self.options;
+        let mapped = if self.sizes().is_some() || self.overlaps() {
+            self.covers()
+        } else {
+            self.has_map() && options.run == 1 && options.random_percent == [100; 2]
+        };
+        // The directions of a sequential mix begin again by themselves.
+        let ends = if options.random { mapped } else { !(options.reads && options.writes) };
+        ends && !options.strides.are_on()
     }
 
     /// Returns whether files that draw their offsets use no byte twice in a pass.

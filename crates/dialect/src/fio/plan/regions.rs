@@ -21,7 +21,7 @@ impl Sizes {
         let seed = job.options.seed.unwrap_or(DEFAULT_SEED);
         Sizes {
             range: job.options.file_bytes,
-            unit: job.min_request_bytes(),
+            unit: job.min_block_bytes(),
             draws: Tausworthe::new(seed, clone, Purpose::FileSize),
         }
     }
@@ -51,13 +51,7 @@ pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> 
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     let (options, request) = (&job.options, job.min_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
-    let known = if job.sizes().is_some() || job.overlaps() {
-        !options.random || job.covers()
-    } else {
-        // Without a map, no pass ends.
-        !options.random || job.has_map()
-    };
-    let whole = (options.loops > 1 || reads_back) && known && !options.strides.are_on();
+    let whole = (options.loops > 1 || reads_back) && job.passes_end();
     if !whole || pass == 0 || asked <= pass {
         return (asked, options.loops);
     }
@@ -73,6 +67,8 @@ pub(super) struct Region {
     pub(super) end: u64,
     /// Length to the existing file's end, for zones.
     zoned_len: u64,
+    /// Length with a rest too short for a request.
+    len_with_rest: u64,
     /// The share, if `io_size` is a percentage.
     share_bytes: u64,
 }
@@ -184,7 +180,7 @@ pub(super) fn region(
     // As in fio, zones go on to the end of the file, beyond the size.
     let zoned_len = there.and_then(|there| there.checked_sub(start)).unwrap_or(0);
     let share_bytes = options.io_size.map_or(0, |part| part.of(file_len));
-    Ok(Region { start, len, end, zoned_len, share_bytes })
+    Ok(Region { start, len, end, zoned_len, len_with_rest: file_len, share_bytes })
 }
 
 pub(super) struct Work {
@@ -199,7 +195,7 @@ impl Work {
     pub(super) fn new(job: &Job, regions: &[Region]) -> Result<Work, FioError> {
         let options = &job.options;
         let count = regions.len();
-        let Region { start, len, .. } = regions[0];
+        let Region { start, len, len_with_rest, .. } = regions[0];
         if regions.iter().any(|other| other.start != start) {
             return Err(job.wrong(
                 "offset: its files differ in size, so a percentage of them, or file_append=1, begins elsewhere in each; give it in bytes, so that they take turns from the same offset",
@@ -230,9 +226,13 @@ impl Work {
             ));
         }
         let holes = options.hole_bytes;
+        let size = match options.size {
+            Some(Amount::Bytes(bytes)) => bytes,
+            _ => pass,
+        };
         let asked = match (options.io_size, options.size) {
             (Some(Amount::Bytes(bytes)), _) => bytes,
-            (Some(_), _) => sum(|region| region.share_bytes)?,
+            (Some(_), _) => sum(|region| region.share_bytes)?.min(size),
             // As in fio, zones begin again at the end of a file, until the size is reached.
             (None, Some(Amount::Bytes(bytes)))
                 if job.has_own_places() && options.strides.are_on() =>
@@ -246,8 +246,8 @@ impl Work {
         // ends with the file, or when the remainder is too short for the next one. If the next
         // request would begin beyond the end, the cursor restarts until the size is reached.
         let ends = |stride: u64| {
-            let fit = (len - request) / stride + 1;
-            (len - request).is_multiple_of(stride) || fit * stride < len
+            let fit = (len_with_rest - request) / stride + 1;
+            (len_with_rest - request).is_multiple_of(stride) || fit * stride < len_with_rest
         };
         // `None`: the pass has no end of its own. In a mix each direction covers the whole part:
         // `FileTurns` knows the end.
@@ -256,7 +256,7 @@ impl Work {
             _ if mix && holes > 0 => None,
             0 => Some(pass / request * request),
             _ if len >= request && ends(request + holes) => {
-                Some(without_holes(len, request, (request, holes)))
+                Some(without_holes(len, request, (request, holes)).saturating_mul(count as u64))
             }
             _ => None,
         };
@@ -268,7 +268,20 @@ impl Work {
         } else {
             let asked = of_pass.filter(|_| holes > 0).map_or(asked, |of_pass| asked.min(of_pass));
             let whole = asked / request * request;
-            (Some(whole).filter(|&whole| whole > 0).unwrap_or(asked), options.loops)
+            // As in fio, requests that find room go on until the size is reached.
+            let endless = count == 1 && holes == 0 && !options.strides.are_on();
+            let loops = if options.verify.is_some() { 1 } else { options.loops };
+            let goes_on = endless && !job.passes_end() && options.run == 1;
+            let wraps = holes > 0 && of_pass.is_none();
+            if (goes_on || wraps) && whole > 0 && options.number_ios.is_none() {
+                let asked =
+                    if wraps { size.min(sum(|region| region.len_with_rest)?) } else { asked };
+                let all = asked.checked_mul(loops).ok_or_else(overflow)?;
+                let all = all.checked_next_multiple_of(request).ok_or_else(overflow)?;
+                (all, options.loops / loops)
+            } else {
+                (Some(whole).filter(|&whole| whole > 0).unwrap_or(asked), options.loops)
+            }
         };
         // With several sizes, the run counts them.
         let max = options.number_ios.filter(|_| job.sizes().is_none());
@@ -278,10 +291,6 @@ impl Work {
             if options.strides.are_on() { region.zoned_len.max(region.len) } else { region.len }
         };
         let lengths = regions.iter().map(zoned).collect();
-        let size = match options.size {
-            Some(Amount::Bytes(bytes)) => bytes,
-            _ => pass,
-        };
         let bounded = options.io_size.is_none() && options.number_ios.is_none() && holes == 0;
         // Beyond it, the size of the file ends the pass.
         let rests = request.saturating_mul(count as u64);

@@ -196,7 +196,9 @@ impl FileTurns {
         let cursors = vec![[0; 2]; if own_cursors { files as usize } else { 0 }];
         // A remainder too short for a whole request is not used.
         let request = job.request_bytes();
-        let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
+        let goes_on = files == 1 && !options.random && options.reads && options.writes;
+        let has_rest = job.sizes().is_none() && part.1 >= request && !goes_on;
+        let rest = if has_rest { part.1 % request } else { 0 };
         let some_follow = options.random && options.random_percent != [100; 2];
         let in_turn = files > 1 && options.service == FileService::Sequential;
         let rounds = Rounds::new(job, part.1).filter(|_| own_places.is_none());

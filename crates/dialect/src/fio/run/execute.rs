@@ -2,13 +2,14 @@
 
 use super::failures::JobError;
 use super::group::{Ended, Group, NotRun};
-use super::result::{FioResult, GroupResult};
+use super::result::{FioResult, GroupResult, JobResult};
 use super::status::Status;
 use super::system_stats::SystemStats;
 use super::whole_files::LaidOutNames;
 use crate::fio::options::command::IdleProfile;
 use crate::fio::options::error::FioError;
 use crate::fio::options::kinds::{ExitWhat, engine_name};
+use crate::fio::options::tolerated::ILLEGAL_SEQUENCE;
 use crate::fio::plan::arrange::{Arrangement, ClonePlan, FilePlan, Lengthens};
 use crate::fio::plan::jobs::{Job, Plan};
 use crate::fio::plan::translate;
@@ -177,9 +178,10 @@ pub fn run<M: Machine>(
     let idle = shares(&processors, &machine.processors()).into_iter().map(|[_, _, idle]| idle);
     let processors_idle = processors.iter().map(|one| one.processor).zip(idle).collect();
     // As in fio, files stay unless a job has `unlink`, and engines without I/O have none. Those of
-    // a failed or interrupted run do not stay.
-    let failed =
-        interrupted || groups.iter().flat_map(|group| &group.jobs).any(|job| job.error.is_some());
+    // a failed or interrupted run do not stay, but those with wrong data do.
+    let fails =
+        |job: &JobResult| job.error.as_ref().is_some_and(|error| error.errno != ILLEGAL_SEQUENCE);
+    let failed = interrupted || groups.iter().flat_map(|group| &group.jobs).any(fails);
     let files_of = |chosen: &dyn Fn(&ClonePlan) -> bool| -> Vec<usize> {
         let clones = asked.clones.iter().filter(|clone| chosen(clone));
         clones.flat_map(|clone| &clone.files).filter_map(|&file| places[file]).collect()
