@@ -15,7 +15,7 @@ unlisted.json has 150 jobs that are in neither: bench/peers.py calls --jobs benc
 
 import pathlib
 
-from lib.fio_suite import OPTIONS, fio_tests
+from lib.fio_suite import OPTIONS, fio_tests, fio_tests_summary
 from lib.ior_peers import ior, ior_summary
 from lib.public_calls import public_calls
 from lib.public_jobs import JOBS, jobs, jobs_summary
@@ -44,7 +44,7 @@ MEASUREMENTS = {
         "--mdtest": {"type": pathlib.Path, "required": True, "help": "the original program, built with MPI"},
         "--rounds": {"type": int, "default": 3},
     }, ior_summary),
-    "fio-tests": Measurement("fio's own tests, with halfpower in fio's place", fio_tests, OPTIONS),
+    "fio-tests": Measurement("fio's own tests, with halfpower in fio's place", fio_tests, OPTIONS, fio_tests_summary),
 }
 
 if __name__ == "__main__":

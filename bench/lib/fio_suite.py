@@ -6,7 +6,8 @@ import subprocess
 import sys
 import tempfile
 
-from .machine import die
+from .machine import cpu_model, die
+from .page import table
 
 # t0032 has a job but no test.
 JOB_TESTS = [number for number in range(1, 39) if number != 32]
@@ -36,18 +37,19 @@ def reason_of(directory):
 
 
 def run_jobs(options, directory, fio):
+    """Runs the job tests; returns those that pass, and their number."""
     runner = options.source.resolve() / "t/run-fio-tests.py"
     command = [sys.executable, runner, "-r", options.source.resolve(), "-f", fio, "-a", directory / "artifacts", "-k", "-o"]
-    done = subprocess.run([*command, *map(str, options.only)], cwd=directory, capture_output=True, text=True)
+    done = subprocess.run([*command, *map(str, options.only or JOB_TESTS)], cwd=directory, capture_output=True, text=True)
     verdicts = re.findall(r"^Test (\d+) (PASSED|FAILED)(.*)$", done.stdout + done.stderr, re.M)
     if not verdicts:
         die(f"no test was run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     for number, verdict, more in sorted(verdicts, key=lambda one: int(one[0])):
         why = (reason_of(directory / "artifacts" / f"{int(number):04}") or more.strip(" :")) if verdict == "FAILED" else ""
         print(f"t{int(number):04} {verdict.lower()}  {why}"[:160])
-    print(f"{sum(verdict == 'PASSED' for _, verdict, _ in verdicts)} of {len(verdicts)} pass")
-    # The count is the result: tests of options that halfpower does not support fail.
-    return True
+    passed = sum(verdict == "PASSED" for _, verdict, _ in verdicts)
+    print(f"{passed} of {len(verdicts)} pass")
+    return passed, len(verdicts)
 
 
 def run_script(options, name, directory, fio):
@@ -81,10 +83,12 @@ def run_script(options, name, directory, fio):
 
 def fio_tests(options):
     """SOURCE is a checkout of fio's repository (github.com/axboe/fio). Its tests run unchanged, in a directory that is removed afterwards:
-    the job tests t0001 to t0038 of t/run-fio-tests.py, or with --scripts the programs t/NAME.py. They need Python's statsmodels and scipy.
-    Laid out files stay, as with fio, because tests read files of earlier ones."""
+    the job tests t0001 to t0038 of t/run-fio-tests.py, and the programs t/NAME.py. They need Python's statsmodels and scipy.
+    Laid out files stay, as with fio, because tests read files of earlier ones. The count is the result: the command succeeds if tests fail."""
     if not (options.source / "t/run-fio-tests.py").exists():
         die(f"{options.source}: not a checkout of fio (no t/run-fio-tests.py)")
+    scripts = sorted(SCRIPTS) if options.scripts == [] or (options.scripts is None and not options.only) else options.scripts or []
+    rows = []
     with tempfile.TemporaryDirectory(prefix="fio-tests-") as made:
         directory = pathlib.Path(made)
         # A program that is called like fio, with the options first.
@@ -92,17 +96,26 @@ def fio_tests(options):
         fio.write_text(f'#!/bin/sh\nHALFPOWER_HISTORY=none exec {options.halfpower} fio "$@"\n')
         fio.chmod(0o755)
         if options.scripts is None:
-            return [], run_jobs(options, directory, fio)
-        sums = [run_script(options, name, directory, fio) for name in options.scripts or sorted(SCRIPTS)]
-    passed, cases = map(sum, zip(*sums))
-    print(f"scripts: {passed} of {cases} cases pass ({100 * passed / max(cases, 1):.0f} %)")
-    return [], True
+            rows.append(["job tests of t/run-fio-tests.py", *run_jobs(options, directory, fio)])
+        rows += [[f"t/{name}.py", *run_script(options, name, directory, fio)] for name in scripts]
+    version = subprocess.run(["git", "-C", options.source, "describe", "--tags"], capture_output=True, text=True).stdout.strip() or "unknown version"
+    page = [
+        "# fio's own tests with halfpower in fio's place\n",
+        f"Made by `bench/peers.py fio-tests` on {cpu_model()}, with the tests of {version}. Tests that need more processors or other systems are skipped.\n",
+        *table(["tests", "pass", "of"], rows),
+    ]
+    print("\n".join(page))
+    return page, True
+
+
+def fio_tests_summary(tables):
+    return table(["tests", "pass", "of"], tables[0][2])
 
 
 OPTIONS = {
     "source": {"type": pathlib.Path},
-    "--only": {"nargs": "+", "type": int, "default": JOB_TESTS, "help": "these job tests"},
-    "--scripts": {"nargs": "*", "choices": sorted(SCRIPTS), "help": "these scripts (none: all) instead of the job tests"},
+    "--only": {"nargs": "+", "type": int, "help": "only these job tests"},
+    "--scripts": {"nargs": "*", "choices": sorted(SCRIPTS), "help": "only these scripts (none: all), and no job tests"},
     "--pass": {"dest": "passed", "action": "append", "default": [], "metavar": "NAME:ARGUMENTS", "help": "arguments for a script"},
     "--cases": {"action": "store_true", "help": "list the cases of a script that fail"},
     "--reasons": {"type": int, "default": 8, "help": "list this many messages of failed runs"},
