@@ -56,7 +56,7 @@ Job options, as in fio
 ";
 
 const HELP_END: &str = "\
-Job files can include others and use ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out stay for the next command, which may write them again if nothing has changed them meanwhile; those of a failed run are removed.";
+Job files can include others and use ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out stay for the next command, which may write them again if nothing has changed them meanwhile; those of a failed run are removed, unless their data was wrong.";
 
 impl From<FioError> for Failure {
     fn from(error: FioError) -> Self {

@@ -269,5 +269,6 @@ fn another_command_verifies_writes_of_several_sizes() {
         std::os::unix::fs::FileExt::write_all_at(&file, &[7; 64], offset + 100).unwrap();
         let output = run(true, directory.path(), &words("--verify_only"));
         assert_eq!(jobs_of(&output).remove(0)["error"], 84, "{options}");
+        assert!(directory.path().join(name).exists(), "{options}: a file with wrong data stays");
     }
 }
