@@ -202,6 +202,21 @@ fn a_limit_of_bytes_cuts_no_request() {
 }
 
 #[test]
+fn requests_of_several_sizes_leave_out_bytes() {
+    if !fio_is_here() {
+        return;
+    }
+    for ours in [true, false] {
+        let Done { writes, said, .. } = done(ours, "--rw=write:8k --bsrange=4k-16k");
+        let gaps = writes.windows(2).map(|pair| pair[1].0.checked_sub(pair[0].0 + pair[0].1));
+        // From the end of the file they begin again.
+        let all: Vec<Option<u64>> = gaps.collect();
+        assert!(all.iter().all(|gap| gap.is_none_or(|gap| gap == 8192)), "{said}: {all:?}");
+        assert!(all.iter().filter(|gap| gap.is_some()).count() > 20, "{said}: {all:?}");
+    }
+}
+
+#[test]
 fn a_number_of_requests_of_several_sizes_is_a_limit() {
     if !fio_is_here() {
         return;

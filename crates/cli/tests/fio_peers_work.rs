@@ -193,6 +193,11 @@ fn several_files_have_the_order_of_fio() {
         "--rw=randread --nrfiles=2 --percentage_random=0".into(),
         "--rw=read --nrfiles=4 --openfiles=1".into(),
         "--rw=read --nrfiles=4 --openfiles=2".into(),
+        // Requests that leave out bytes begin again at the end of a file, until the size is reached.
+        "--rw=read:8k --nrfiles=3 --file_service_type=sequential".into(),
+        "--rw=write:4k --nrfiles=3".into(),
+        "--rw=write:4k --nrfiles=3 --size=1020k".into(),
+        "--rw=write:12k --loops=2".into(),
         // With time_based, files in order wait for the end of the pass.
         "--rw=read --nrfiles=3 --filesize=16k-64k --time_based --runtime=600ms --rate_iops=150"
             .into(),

@@ -248,11 +248,9 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
-    if options.hole_bytes > 0
-        && (job.sizes().is_some() || options.align_bytes.is_some() || !in_turn)
-    {
+    if options.hole_bytes > 0 && (job.sizes().is_some() || !in_turn) && !job.has_own_places() {
         return Err(job.wrong(
-            "the value after the colon of rw needs one bs, and files that take turns (roundrobin); give each file a job of its own",
+            "the value after the colon of rw of a mix needs one bs, and files that take turns (roundrobin); give each file a job of its own",
         ));
     }
     check_places(job, simple)?;
@@ -337,7 +335,7 @@ fn check_own_places(job: &Job) -> Result<(), FioError> {
     let simple = job.sizes().is_none() && job.file_count() == 1;
     let plain = !options.strides.are_on() && job.varies_in_order();
     let several_sizes = job.sizes().is_some() && !runs || options.align_bytes.is_some();
-    let other_order = !runs && (options.hole_bytes > 0 || options.back_bytes > 0);
+    let other_order = !runs && !plain && (options.hole_bytes > 0 || options.back_bytes > 0);
     let zones =
         matches!(options.distribution, Distribution::Zones { .. } | Distribution::ManyZones(_));
     let other = options.distribution != Distribution::Uniform && options.strides.are_on();

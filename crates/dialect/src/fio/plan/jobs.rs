@@ -160,7 +160,7 @@ impl Job {
         let some_follow = options.random && options.random_percent != [100; 2];
         let mix = options.reads && options.writes && !options.random;
         let several = self.file_count() > 1;
-        (several && self.varies_in_order())
+        ((several || options.hole_bytes > 0) && self.varies_in_order())
             || (options.strides.are_on() && (several || mix))
             || (several && some_follow)
             || (options.random && options.run > 1)
@@ -170,8 +170,9 @@ impl Job {
     /// do not end at the same time.
     pub(crate) fn varies_in_order(&self) -> bool {
         let options = &self.options;
-        let plain = !options.random && options.hole_bytes == 0 && options.back_bytes == 0;
-        plain && self.sizes().is_some() && options.reads != options.writes
+        let drawn = self.file_count() > 1 && options.service != FileService::RoundRobin;
+        let differs = self.sizes().is_some() || (options.hole_bytes > 0 && drawn);
+        differs && !options.random && options.back_bytes == 0 && options.reads != options.writes
     }
 
     /// Returns whether each file draws its offsets by itself.

@@ -253,7 +253,7 @@ impl Work {
         // `FileTurns` knows the end.
         let mix = options.reads && options.writes && count == 1;
         let of_pass = match holes {
-            _ if mix && holes > 0 => None,
+            _ if (mix || job.has_own_places()) && holes > 0 => None,
             0 => Some(pass / request * request),
             _ if len >= request && ends(request + holes) => {
                 Some(without_holes(len, request, (request, holes)).saturating_mul(count as u64))
@@ -272,7 +272,7 @@ impl Work {
             let endless = count == 1 && holes == 0 && !options.strides.are_on();
             let loops = if options.verify.is_some() { 1 } else { options.loops };
             let goes_on = endless && !job.passes_end() && options.run == 1;
-            let wraps = holes > 0 && of_pass.is_none();
+            let wraps = holes > 0 && of_pass.is_none() && !mix && !job.has_own_places();
             if (goes_on || wraps) && whole > 0 && options.number_ios.is_none() {
                 let asked =
                     if wraps { size.min(sum(|region| region.len_with_rest)?) } else { asked };
@@ -287,8 +287,10 @@ impl Work {
         let max = options.number_ios.filter(|_| job.sizes().is_none());
         let each = max.map_or(each, |max| each.min(max.saturating_mul(request)));
         each.checked_mul(passes).ok_or_else(overflow)?;
-        let zoned = |region: &Region| {
-            if options.strides.are_on() { region.zoned_len.max(region.len) } else { region.len }
+        let zoned = |region: &Region| match () {
+            () if options.strides.are_on() => region.zoned_len.max(region.len),
+            () if holes > 0 && job.has_own_places() => region.len_with_rest,
+            () => region.len,
         };
         let lengths = regions.iter().map(zoned).collect();
         let bounded = options.io_size.is_none() && options.number_ios.is_none() && holes == 0;

@@ -197,7 +197,8 @@ impl FileTurns {
         // A remainder too short for a whole request is not used.
         let request = job.request_bytes();
         let goes_on = files == 1 && !options.random && options.reads && options.writes;
-        let has_rest = job.sizes().is_none() && part.1 >= request && !goes_on;
+        let own_holes = own_places.is_some() && options.hole_bytes > 0;
+        let has_rest = job.sizes().is_none() && part.1 >= request && !goes_on && !own_holes;
         let rest = if has_rest { part.1 % request } else { 0 };
         let some_follow = options.random && options.random_percent != [100; 2];
         let in_turn = files > 1 && options.service == FileService::Sequential;
@@ -243,7 +244,7 @@ impl FileTurns {
             stride: if options.strides.are_on() && !options.random && own_places.is_none() {
                 (options.strides.size, options.strides.left_out())
             } else {
-                (request, options.hole_bytes)
+                (request, if own_places.is_some() { 0 } else { options.hole_bytes })
             },
             own_places,
             zones,

@@ -4,12 +4,12 @@
 //! As in fio, the bytes of a zone are counted over all files; when they are used up, only the file
 //! whose turn it is moves to its next zone.
 
-use super::spread::PlaceDraw;
+use super::spread::{DRAWS, PlaceDraw};
 use super::{FileTurns, State};
 use crate::fio::options::kinds::{Distribution, FileService};
 use crate::fio::plan::jobs::Job;
 use machine::{Op, Request};
-use workload::{Permutation, rng};
+use workload::{Permutation, SizeDraw, rng};
 
 #[derive(Debug, Clone)]
 pub(crate) struct OwnPlaces {
@@ -28,6 +28,10 @@ pub(crate) struct OwnPlaces {
     /// decides.
     run: u64,
     stream_draws: bool,
+    sizes: [SizeDraw; 2],
+    /// Bytes that requests in order leave out. As in fio, the file begins again if they reach its
+    /// end.
+    hole: u64,
     unit: u64,
 }
 
@@ -83,6 +87,8 @@ impl OwnPlaces {
             passes: passes.unwrap_or(u64::MAX),
             run: options.run,
             stream_draws,
+            sizes: options.blocks.each_ref().map(SizeDraw::new),
+            hole: if options.random { 0 } else { options.hole_bytes },
             unit,
         })
     }
@@ -186,9 +192,19 @@ impl FileTurns {
             1 => rng::below(chance, 100) < u64::from(self.random_percent[side]),
             run => requests.is_multiple_of(run),
         };
-        let left = share.saturating_sub(place.next[side]);
-        if own.ends && !own.random && left >= own.unit {
-            request.len = request.len.min(left.min(u64::from(u32::MAX)) as u32);
+        let mut next = place.next[side];
+        if own.hole > 0 && (1..share).contains(&next) {
+            next += own.hole;
+            if next >= share {
+                next = 0;
+            }
+        }
+        let left = share.saturating_sub(next);
+        if own.ends && !own.random && left >= own.unit && len > left {
+            // As in fio, a size that fits is drawn.
+            let again = (0..DRAWS).map(|draw| own.sizes[side].at(rng::hash(chance, draw)));
+            let fits = again.map(u64::from).find(|&len| len <= left);
+            request.len = fits.unwrap_or(left) as u32;
         }
         let follows = u64::from(request.len) <= left;
         let offset = if own.random && own.stream_draws && (is_random || !follows) {
@@ -204,7 +220,7 @@ impl FileTurns {
             request.len = request.len.min((share - place.zone - drawn) as u32);
             place.zone + drawn
         } else if follows {
-            place.next[side]
+            next
         } else if own.ends {
             return None;
         } else {

@@ -65,7 +65,7 @@ impl PlaceDraw {
 
 /// Attempts to draw a size that fits at the end of a file, before the request takes all that is
 /// left.
-const DRAWS: u64 = 64;
+pub(super) const DRAWS: u64 = 64;
 
 impl Spread {
     /// `passes` of `None` is endless.
