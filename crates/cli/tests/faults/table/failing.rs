@@ -257,8 +257,8 @@ section![
             ),
             Met("fs"),
         ],
-        // As fio leaves it.
-        leaves: &["local-a-0-verify.state"],
+        // As fio leaves them.
+        leaves: &["local-a-0-verify.state", "fs/a.0.0"],
     },
     lost_writes = Row {
         fault: "writes are confirmed and lost",
@@ -279,8 +279,8 @@ section![
             ),
             Met("fs"),
         ],
-        // As fio leaves it.
-        leaves: &["local-a-0-verify.state"],
+        // As fio leaves them.
+        leaves: &["local-a-0-verify.state", "fs/a.0.0"],
     },
     misplaced_writes = Row {
         fault: "writes land 4 KiB further on",
@@ -300,8 +300,8 @@ section![
             ),
             Met("fs"),
         ],
-        // As fio leaves it.
-        leaves: &["local-a-0-verify.state"],
+        // As fio leaves them.
+        leaves: &["local-a-0-verify.state", "fs/a.0.0"],
     },
     no_new_files = Row {
         fault: "no file can be made: read-only after all",
