@@ -204,7 +204,7 @@ impl FileTurns {
             // As in fio, a size that fits is drawn.
             let again = (0..DRAWS).map(|draw| own.sizes[side].at(rng::hash(chance, draw)));
             let fits = again.map(u64::from).find(|&len| len <= left);
-            request.len = fits.unwrap_or(left) as u32;
+            request.len = fits.unwrap_or(left / own.unit * own.unit) as u32;
         }
         let follows = u64::from(request.len) <= left;
         let offset = if own.random && own.stream_draws && (is_random || !follows) {
