@@ -148,6 +148,9 @@ pub struct Firmware {
     pub write_us: f64,
     /// The time after a write before the next command is examined.
     pub write_recover_us: f64,
+    /// The extra time, off the bus, of a cached write while the drive writes nothing.
+    #[serde(default)]
+    pub write_rest_us: f64,
     /// The extra time, with the bus held, of a write right behind another command of the drive.
     pub queued_write_us: f64,
     /// The minimum time from such a command's selection to the next; for a write after the extra
@@ -189,7 +192,8 @@ impl Model for DiskDrive {
         let reads =
             [&mut f.read_us, &mut f.read_floor_us, &mut f.read_recover_us, &mut f.select_wait_us];
         let waits = [&mut f.queued_write_us, &mut f.queued_cycle_us, &mut f.attention_us];
-        let writes = [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us]
+        let writes =
+            [&mut f.write_us, &mut f.write_rest_us, &mut f.write_recover_us, &mut f.turnaround_us]
             .into_iter()
             .chain(waits);
         for time in reads.into_iter().chain(writes).chain([&mut f.reread_us, &mut f.read_cycle_us])

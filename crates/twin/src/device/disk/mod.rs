@@ -35,6 +35,7 @@ struct FirmwareTimes {
     attention: Nanos,
     read_cycle: Nanos,
     queued_write: Nanos,
+    write_rest: Nanos,
     queued_cycle: Nanos,
 }
 
@@ -52,6 +53,7 @@ impl From<&Firmware> for FirmwareTimes {
             attention: us(f.attention_us),
             read_cycle: us(f.read_cycle_us),
             queued_write: us(f.queued_write_us),
+            write_rest: us(f.write_rest_us),
             queued_cycle: us(f.queued_cycle_us),
         }
     }

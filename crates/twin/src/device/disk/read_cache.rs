@@ -289,7 +289,6 @@ impl ReadCache {
 
 fn resume(geometry: &Geometry, prefetch: &mut Prefetch, now: Nanos) {
     let next = prefetch.limit;
-    prefetch.streams = true;
     prefetch.began = now + geometry.rotation_to(next, now);
     prefetch.from = next;
 }

@@ -155,22 +155,18 @@ impl Disk {
         if command.op == Op::Write {
             let queued = if behind { self.firmware.queued_write } else { 0 };
             t += phases.add(Phase::MessageIn, self.firmware.write + queued);
+            if self.caches(&command) {
+                self.free_at = now + answer + queued + cycle;
+                let resting = self.media == Media::Free && self.pending.is_empty();
+                if resting && self.firmware.write_rest > 0 {
+                    t += phases.add(Phase::MessageIn, times.disconnect);
+                    host.wake(t + self.firmware.write_rest, end(RESELECT));
+                    return (t, end(DISCONNECTED));
+                }
+                return (self.receive(&command, t, host), end(DONE));
+            }
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, true, t);
             t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
-            if self.wce && !command.durable {
-                t += phases.add(Phase::Status, times.status)
-                    + phases.add(Phase::MessageIn, times.complete);
-                self.free_at = (t + self.firmware.write_recover).max(now + answer + queued + cycle);
-                self.pending.push(MediaWork {
-                    lba,
-                    end: last,
-                    write: true,
-                    command: None,
-                    since: t,
-                });
-                host.wake(t, Wake::device(MEDIA));
-                return (t, end(DONE));
-            }
             t += phases.add(Phase::MessageIn, times.disconnect);
             return (t, end(RECEIVED));
         }
@@ -182,7 +178,12 @@ impl Disk {
         } else if now > self.left_bus + self.geometry.revolution() {
             self.cache.end_stream(&self.geometry, now);
         }
-        let found = self.cache.lookup(&self.geometry, lba, last, t, sending, self.restarts());
+        let writing = matches!(&self.media, Media::Busy(work, _) if work.write);
+        let found = if writing {
+            Lookup::Miss
+        } else {
+            self.cache.lookup(&self.geometry, lba, last, t, sending, self.restarts())
+        };
         if matches!(found, Lookup::Hit { again: false, .. }) {
             // The head has moved, or moves, for this command.
             self.media_busy += self.geometry.end(last) - self.geometry.start(lba);
@@ -227,6 +228,27 @@ impl Disk {
         (t, end(DISCONNECTED))
     }
 
+    fn caches(&self, command: &Command) -> bool {
+        command.op == Op::Write && self.wce && !command.durable
+    }
+
+    /// Takes the data of a cached write; returns the end of the connection.
+    fn receive(&mut self, command: &Command, from: Nanos, host: &mut Host<'_>) -> Nanos {
+        let bus = &mut host.buses[self.bus as usize];
+        let (times, phases, stalled) = (bus.times, &mut bus.phases, &mut bus.stalled);
+        let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, true, from);
+        let t = done
+            + phases.add(Phase::DataEnd, times.data_end)
+            + phases.add(Phase::Status, times.status)
+            + phases.add(Phase::MessageIn, times.complete);
+        phases.add(Phase::DataOut, done - from);
+        self.free_at = self.free_at.max(t + self.firmware.write_recover);
+        let (lba, end) = blocks(command);
+        self.pending.push(MediaWork { lba, end, write: true, command: None, since: t });
+        host.wake(t, Wake::device(MEDIA));
+        t
+    }
+
     fn restarts(&self) -> bool {
         self.prefetches_on_idle_hits || self.reads > 1
     }
@@ -241,6 +263,9 @@ impl Disk {
         t += phases.add(Phase::Reselect, times.reselect)
             + phases.add(Phase::SelectEnd, times.select_end);
         t += phases.add(Phase::MessageIn, times.identify);
+        if self.caches(&command) {
+            return (self.receive(&command, t, host), Wake { what: DONE, command: index });
+        }
         if command.op == Op::Read {
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, false, t);
             t += phases.add(Phase::DataIn, done - t) + phases.add(Phase::DataEnd, times.data_end);
