@@ -113,6 +113,9 @@ impl ZoneLaw {
 pub struct DiskCache {
     pub segments: u32,
     pub segment_bytes: u64,
+    /// The part of a segment that is filled again once it was sent whole; none: each block.
+    #[serde(default)]
+    pub freed_bytes: Option<u64>,
     pub keeps_sent_data: bool,
     /// A prefetch ends its track before the drive serves anything else.
     pub prefetches_whole_tracks: bool,

@@ -12,6 +12,7 @@ struct Segment {
     end: u64,
     /// The block after the last one sent to the host.
     taken: u64,
+    origin: u64,
     used: u64,
 }
 
@@ -63,6 +64,8 @@ pub(super) struct ReadCache {
     segments: Vec<Segment>,
     limit: usize,
     segment_sectors: u64,
+    /// Space is free again in pieces of this many blocks.
+    freed_sectors: u64,
     keeps: bool,
     whole_tracks: bool,
     prefetch: Option<Prefetch>,
@@ -75,6 +78,7 @@ impl ReadCache {
             segments: Vec::with_capacity(cache.segments as usize),
             limit: cache.segments as usize,
             segment_sectors: cache.segment_bytes / SECTOR,
+            freed_sectors: cache.freed_bytes.map_or(1, |bytes| bytes / SECTOR),
             keeps: cache.keeps_sent_data,
             whole_tracks: cache.prefetches_whole_tracks,
             prefetch: None,
@@ -194,7 +198,8 @@ impl ReadCache {
         // A drive that keeps sent data keeps about a track of it.
         let kept =
             if self.keeps { geometry.track_sectors(lba).min(self.segment_sectors / 2) } else { 0 };
-        let limit = (segment.taken + self.segment_sectors - kept).min(geometry.sectors());
+        let freed = (segment.taken - segment.origin) / self.freed_sectors * self.freed_sectors;
+        let limit = (segment.origin + freed + self.segment_sectors - kept).min(geometry.sectors());
         let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.segment == index && !p.ending)
         else {
             return;
@@ -219,7 +224,7 @@ impl ReadCache {
     /// Starts a segment; its first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
-        let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };
+        let segment = Segment { start: lba, end: lba, taken: lba, origin: lba, used: self.clock };
         let index = if self.segments.len() < self.limit {
             self.segments.push(segment);
             self.segments.len() - 1
