@@ -214,7 +214,7 @@ fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<
     }
 }
 
-const POSITIVE: [&str; 30] = [
+const POSITIVE: [&str; 31] = [
     "_bytes_per_s",
     ".rpm",
     ".heads",
@@ -236,6 +236,7 @@ const POSITIVE: [&str; 30] = [
     ".command_bytes",
     ".stripe_bytes",
     ".segment_bytes",
+    ".freed_bytes",
     ".segments",
     ".write_bytes",
     ".workers",

@@ -122,6 +122,9 @@ pub struct DiskCache {
     /// A hit restarts a prefetch that stopped with its segment full.
     #[serde(default = "yes")]
     pub prefetches_on_idle_hits: bool,
+    /// Reads of what the cache holds do not wait for the head's writes.
+    #[serde(default = "yes")]
+    pub answers_during_writes: bool,
     pub write_bytes: u64,
     /// Back-to-back writes before the drive builds a new list and loses a revolution (0: no limit).
     pub write_list: u32,

@@ -179,7 +179,7 @@ impl Disk {
             self.cache.end_stream(&self.geometry, now);
         }
         let writing = matches!(&self.media, Media::Busy(work, _) if work.write);
-        let found = if writing {
+        let found = if writing && !self.answers_during_writes {
             Lookup::Miss
         } else {
             self.cache.lookup(&self.geometry, lba, last, t, sending, self.restarts())
