@@ -78,10 +78,16 @@ pub(super) fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<B
         ),
         bar("figure 7, reads, not given, mean error", 0.12, mean("fig7_read")),
         bar("figure 7, writes, not given, mean error", 0.12, mean("fig7_write")),
+        bar("figure 10, not given, mean error", 0.12, mean("fig10_depth1")),
         bar(
             "figure 10, unbuffered reads, not given, mean error",
-            0.12,
+            0.05,
             curve("fig10_depth1", "unbuf read"),
+        ),
+        bar(
+            "figure 10, unbuffered writes, not given, mean error",
+            0.06,
+            curve("fig10_depth1", "unbuf write wce"),
         ),
         bar("IOzone's writes on a laptop, mean error", 0.13, mean(IOZONE)),
         bar("PostMark's time on a laptop, mean error", 0.15, mean(POSTMARK)),
