@@ -109,7 +109,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     }
 }
 
-/// Also returns how many requests go to each file.
+/// Also returns the consecutive requests to a file.
 pub(crate) fn file_service(text: &str) -> Result<(FileService, u64), Reason> {
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
     let known = match name {

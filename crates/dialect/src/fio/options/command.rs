@@ -22,7 +22,7 @@ pub enum IdleProfile {
     #[default]
     None,
     System,
-    /// Together and each.
+    /// All together and each.
     Processors,
 }
 

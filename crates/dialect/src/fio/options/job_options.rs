@@ -44,13 +44,13 @@ pub struct Options {
     /// `percentage_random` of reads and writes.
     pub random_percent: [u8; 2],
     pub mode: &'static str,
-    /// `rwmixread`.
+    /// `rwmixread`, in percent.
     pub mix_read: u8,
     /// Sizes of reads and of writes.
     pub blocks: [SizeMix; 2],
     /// Also for writes after trims.
     pub trim_blocks: SizeMix,
-    /// `bs_is_seq_rand`: sizes are sequential, random.
+    /// `bs_is_seq_rand`: sizes of sequential and random requests.
     pub blocks_by_order: bool,
     /// `bs_unaligned`: any size in `bsrange`.
     pub unaligned: bool,
@@ -87,7 +87,7 @@ pub struct Options {
     pub offset: Amount,
     /// `file_append`: begins at the file's end, not at `offset`.
     pub append: bool,
-    /// `offset_align`; 0: the smallest request.
+    /// `offset_align` of a percentage; 0: the smallest request.
     pub offset_align_bytes: u64,
     pub offset_increment: Amount,
     pub clones: u32,

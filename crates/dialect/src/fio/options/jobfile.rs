@@ -103,7 +103,7 @@ impl JobFile {
         Self::parse(&bytes, path, world)
     }
 
-    /// Finds includes next to `path`.
+    /// Parses `bytes`, read from `path`.
     ///
     /// # Errors
     /// As [`JobFile::read`].

@@ -120,7 +120,7 @@ pub enum SyncMode {
 /// Layout of files to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallocate {
-    /// Full length, without reserved space.
+    /// Full length, without reserving space.
     None,
     Reserve,
 }

@@ -16,7 +16,7 @@ pub struct Tolerated {
     pub ignored: [Errors; 3],
 }
 
-/// Numbers below 192.
+/// Error numbers below 192.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Errors([u64; 3]);
 

@@ -22,7 +22,7 @@ const MAX_FILES: usize = 1024;
 pub struct Trace {
     pub files: Vec<String>,
     pub entries: Vec<Entry>,
-    /// By version 3, or `wait` lines.
+    /// Has times: version 3, or `wait` lines.
     pub timed: bool,
 }
 

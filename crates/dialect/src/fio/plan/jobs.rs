@@ -87,7 +87,7 @@ impl Job {
         self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
     }
 
-    /// Returns the maximum.
+    /// Returns the maximum size.
     pub fn request_bytes(&self) -> u64 {
         self.used().filter_map(SizeMix::bounds).map(|(_, max)| u64::from(max)).max().unwrap_or(0)
     }
@@ -165,7 +165,7 @@ impl Job {
             || (options.random && options.run > 1)
     }
 
-    /// Returns whether sequential sizes vary, so files in turn do not end together.
+    /// Returns whether sequential sizes vary, so that files end at different times.
     pub(crate) fn varies_in_order(&self) -> bool {
         let options = &self.options;
         let drawn = self.file_count() > 1 && options.service != FileService::RoundRobin;

@@ -66,7 +66,7 @@ pub(super) struct Region {
     pub(super) end: u64,
     /// To the existing file's end.
     zoned_len: u64,
-    /// With a rest too short for a request.
+    /// The rest is too short for a request.
     len_with_rest: u64,
     /// Of `io_size` in percent.
     share_bytes: u64,

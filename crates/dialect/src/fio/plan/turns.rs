@@ -29,7 +29,7 @@ pub(crate) struct FileTurns {
     /// Writes before a sync takes a turn; 0: never.
     sync_every: [u64; 2],
     seed: u64,
-    /// Bytes in a row and left out after them; 0: none.
+    /// A sequential run and the gap after it; gap 0: none.
     stride: (u64, u64),
     zones: Vec<Zone>,
     bell: Option<Normal>,
@@ -136,7 +136,6 @@ impl Rounds {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Unvisited blocks of each file.
     maps: Vec<FreeMap>,
     /// Number of a zone's visit, and its blocks.
     order: Option<(u64, Permutation)>,

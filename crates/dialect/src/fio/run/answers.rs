@@ -13,10 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Limits waiting for streams without a request to end.
+/// The longest wait for streams without a request to end.
 const ANSWER: Duration = Duration::from_millis(50);
 
-/// Each stream's last answer.
 #[derive(Debug)]
 pub(crate) struct Board {
     asked: AtomicU64,

@@ -12,7 +12,7 @@ struct Write {
     number: u64,
     offset: u64,
     end: u64,
-    /// Settings of its blocks; `None`: not verified.
+    /// Index of its blocks' settings; `None`: not verified.
     maker: Option<usize>,
     /// In flight with an overlapping write: either may have won.
     overlapped: bool,

@@ -1,4 +1,4 @@
-//! What the streams of all jobs have.
+//! The part that all streams have.
 
 use super::failures::Failures;
 use super::guide::{Guide, TraceStep};
@@ -52,7 +52,7 @@ pub(crate) struct Core {
 pub(crate) struct Slot {
     pub(crate) at: Nanos,
     pub(crate) offset: u64,
-    /// Maximum: not yet.
+    /// Maximum: not returned yet.
     pub(crate) returned_at: Nanos,
     pub(crate) bytes: u32,
     pub(crate) target: u32,
@@ -146,8 +146,8 @@ impl Core {
         self.rates.as_ref().map(Rates::next_due).or_else(|| self.stream.next_due())
     }
 
-    /// fio waits to issue a request, then finds that no whole one is left. Returns when to go on;
-    /// `None` the second time.
+    /// With a rate, fio waits to issue a request, then finds that no whole one is left. Returns
+    /// when to go on; `None` the second time.
     pub(crate) fn wait_for_rest(&mut self, now: Nanos) -> Option<Nanos> {
         let waits = std::mem::take(&mut self.has_rest);
         let due = self.next_due().filter(|_| waits)?.min(self.stream.deadline());

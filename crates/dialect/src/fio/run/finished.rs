@@ -7,7 +7,7 @@ use measure::Stream;
 pub(crate) struct Finished {
     pub(crate) stream: Stream,
     pub(crate) record: StreamStats,
-    /// It ran out of room, or failed requests counted.
+    /// No room was left, or failed requests counted as done.
     pub(crate) complete: bool,
     pub(crate) no_space: bool,
     /// Writes, in reading order.

@@ -6,8 +6,8 @@ use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum lead in requests per unit of weight, to keep a fast device busy between clock ticks. A
-/// constant does not affect the long-term ratio.
+/// Maximum lead over the slowest, in requests per unit of weight, to keep a fast device busy
+/// between clock ticks. A constant does not affect the long-term ratio.
 const AHEAD: u64 = 8;
 const PAUSE_NS: Nanos = 50_000;
 /// A member silent for this long has failed.

@@ -32,7 +32,7 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) jobs: &'a [Job],
     pub(crate) number: usize,
-    /// With jobs that do not run.
+    /// Also jobs that do not run.
     pub(crate) asked: &'a Arrangement,
     pub(crate) not_run: &'a [NotRun],
     pub(crate) clones: Vec<&'a ClonePlan>,
@@ -128,7 +128,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// `None`: only at the end.
+/// `None`: reading back only at the end.
 pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();

@@ -3,7 +3,7 @@
 use crate::fio::options::kinds::{Logs, MAX_COARSENESS};
 use machine::Nanos;
 
-/// Logarithm of the bins per power of two.
+/// log2 of the bins per power of two.
 const BITS: u32 = MAX_COARSENESS;
 /// fio's bins cover 29 powers of two.
 const BINS: usize = 29 << BITS;
@@ -15,7 +15,7 @@ fn bin(ns: u64) -> usize {
     (index as usize).min(BINS - 1)
 }
 
-/// One direction in one interval.
+/// Requests of one direction that ended in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
     pub(crate) end_ns: Nanos,

@@ -1,7 +1,7 @@
 //! fio's `latency_target`: finds the highest depth that meets a latency target.
 //!
-//! After each window the depth doubles until one fails, then bisects. When it no longer changes,
-//! the job runs and reports one more window.
+//! The depth doubles from 1 with each window that meets the target, then bisects. When it no longer
+//! changes, the job runs and reports one more window.
 
 use crate::fio::options::latency_goal::LatencyGoal;
 use machine::Nanos;
@@ -22,7 +22,7 @@ pub(crate) struct Search {
     /// Highest depth that met the target, and lowest that failed.
     held: u32,
     failed: Option<u32>,
-    /// Windows that met the target just below the failed depth.
+    /// Consecutive windows that met it just below the failed depth.
     held_in_row: u32,
     /// The window's start, requests and late requests.
     since: Nanos,

@@ -1,4 +1,4 @@
-//! As in fio, each direction has a schedule.
+//! Schedules by direction, as in fio.
 
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Op, Request};
@@ -116,7 +116,7 @@ impl Rates {
         }
     }
 
-    /// As in fio, only the direction before the pause does not catch up.
+    /// `rate_ignore_thinktime`: as in fio, only the direction before the pause does not catch up.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         // A trim follows the schedule of writes.
         if let Some(schedule) = &mut self.schedules[side.min(1)] {

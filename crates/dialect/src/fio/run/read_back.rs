@@ -40,7 +40,6 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// `bytes` is another limit.
     pub(crate) fn new(
         sequence: Sequence,
         turns: FileTurns,

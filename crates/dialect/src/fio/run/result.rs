@@ -20,7 +20,7 @@ pub struct CloneStats {
     pub latency: BySide,
     /// Until the submitting call returned, if measured.
     pub submission: BySide,
-    /// The rest; all without `submission`.
+    /// The rest, or all if not measured.
     pub completion: BySide,
     pub requests: [u64; SIDES],
     pub bytes: [u64; SIDES],
@@ -41,7 +41,7 @@ pub struct CloneStats {
     pub completed: Batches,
     /// Reads for verification.
     pub read_back: Option<Box<CloneStats>>,
-    /// Without wrong data.
+    /// Without blocks of wrong data.
     pub failures: Failures,
     /// Latencies by the kernel's priority value.
     pub priorities: Vec<(u16, BySide)>,
@@ -113,7 +113,7 @@ impl CloneStats {
         }
     }
 
-    /// Combines directions as reads.
+    /// Combines all directions as reads.
     pub fn unified(&self) -> CloneStats {
         let one = |sides: &BySide| [merged(sides), Histogram::new(), Histogram::new()];
         let sum = |sides: &[u64; SIDES]| [sides.iter().sum(), 0, 0];
@@ -172,7 +172,7 @@ pub struct CloneResult {
     /// fio's number, from 1.
     pub number: u32,
     pub recorded: CloneStats,
-    /// Window width and finished windows.
+    /// Averaged: window width and finished windows.
     pub log: Option<(Nanos, Vec<[Sum; SIDES]>)>,
     pub lines: Option<Vec<Line>>,
     pub histograms: Vec<Interval>,

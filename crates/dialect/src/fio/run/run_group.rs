@@ -176,7 +176,7 @@ impl<'a, M: Machine> Group<'a, M> {
         })
     }
 
-    /// Clones on the same files share a part.
+    /// A job's clones on the same files share a part.
     fn parts<'r>(
         &self,
         recorders: &'r mut [FioStream],
@@ -214,8 +214,8 @@ impl<'a, M: Machine> Group<'a, M> {
         TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }
 
-    /// Contests matter if one clone verifies and others write its files, or its own writes overlap
-    /// in flight.
+    /// Contests matter if one verifies and either several streams use its files and one writes, or
+    /// its own writes overlap in flight.
     fn contests(&self, verified: &Verified) -> Vec<Option<Contest>> {
         let all: Arc<Contested> = Arc::default();
         let maker = |clone: &ClonePlan| {

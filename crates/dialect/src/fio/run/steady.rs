@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steady {
     pub criterion: Criterion,
-    /// Ended the job.
+    /// The steady rate ended the job.
     pub attained: bool,
     /// Last compared with the limit, in its unit.
     pub found: f64,
     /// From the mean, in requests or bytes per second.
     pub max_deviation: f64,
-    /// Of the regression line, in that unit per second.
+    /// In requests or bytes per second, per second.
     pub slope: f64,
     /// For each second of the last window.
     pub iops: Vec<u64>,

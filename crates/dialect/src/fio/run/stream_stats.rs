@@ -269,7 +269,7 @@ impl StreamStats {
         }
     }
 
-    /// As in fio, it counts as a request without data.
+    /// As in fio, a failure counts as a request without data.
     pub(crate) fn add_failed(&mut self, at: Nanos, side: usize) {
         self.requests[side] += 1;
         self.span.1 = at;

@@ -23,7 +23,6 @@ pub(crate) struct Syncs {
     written: [u64; 2],
     last_file: u32,
     at_end: bool,
-    /// The last write is synced too.
     last_too: bool,
     passes: Passes,
     progress: Option<Progress>,

@@ -6,7 +6,7 @@ use super::system_stats::{Counts, DiskUse, SystemStats};
 use machine::{Machine, Nanos, TargetFacts, Usage};
 
 pub(crate) struct Unfinished<'a> {
-    /// Clones are empty.
+    /// Its clones are empty.
     pub(crate) group: GroupResult,
     /// Each stream's job and clone.
     pub(crate) streams: Vec<(usize, usize)>,

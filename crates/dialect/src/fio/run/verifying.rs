@@ -10,7 +10,6 @@ use super::stream_stats::{Done, TRIM};
 use super::verify::CloneVerify;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 
-/// A stream that only reads checks its reads.
 pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
     /// `None`: only at the end.

@@ -1,5 +1,5 @@
 //! Operations on whole files: the kernel is called when a request is issued, so the request lasts
-//! as long.
+//! as long as the operation.
 
 use super::core::{Core, Issue};
 use super::failures::{IO_ERROR, JobError};

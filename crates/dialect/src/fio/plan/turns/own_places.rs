@@ -27,7 +27,7 @@ pub(crate) struct OwnPlaces {
     run: u64,
     stream_draws: bool,
     sizes: [SizeDraw; 2],
-    /// Gap. As in fio, the file begins again if it reaches the end.
+    /// As in fio, the file begins again if this gap reaches its end.
     hole: u64,
     unit: u64,
 }
@@ -42,7 +42,7 @@ struct Zones {
 #[derive(Debug, Clone, Default)]
 pub(super) struct FilePlace {
     zone: u64,
-    /// Offsets by direction.
+    /// Where each direction continues.
     next: [u64; 2],
     /// With the number of used blocks.
     order: Option<(Permutation, u64)>,
