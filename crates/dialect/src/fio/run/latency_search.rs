@@ -1,6 +1,6 @@
 //! fio's `latency_target`: finds the highest depth that meets a latency target.
 //!
-//! The depth doubles from 1 with each window that meets the target, then bisects. When it no longer
+//! The depth doubles from 1 until a window misses the target, then bisects. When it no longer
 //! changes, the job runs and reports one more window.
 
 use crate::fio::options::latency_goal::LatencyGoal;
