@@ -1,6 +1,5 @@
-//! fio's command line, job files, reports and logs.
-//!
-//! [`Plan`] and [`Arrangement`] do no I/O, so unsupported options fail before anything is written.
+//! fio's dialect. [`Plan`] and [`Arrangement`] do no I/O, so unsupported options fail before
+//! anything is written.
 
 mod options;
 mod plan;

@@ -37,8 +37,7 @@ pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     Ok(SizeMix::range(request(min)?, request(max)?, true))
 }
 
-/// Parses `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if all have one, the largest
-/// share gets it.
+/// Parses `4k/70:64k/20:8k/`. Sizes without a share divide the rest.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > MAX_SIZES {
@@ -110,7 +109,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     }
 }
 
-/// Returns the choice and the requests to a file.
+/// Also returns the consecutive requests to a file.
 pub(crate) fn file_service(text: &str) -> Result<(FileService, u64), Reason> {
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
     let known = match name {
@@ -149,8 +148,7 @@ fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     Ok(Distribution::Normal { deviation, center: center * 100.0 })
 }
 
-/// As in fio, omitted numbers divide the rest, and the part of the file after the zones is not
-/// used.
+/// As in fio, omitted numbers divide the rest, and the file after the zones is not used.
 fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     let hint = "write zoned:90/10:10/90 (90 % of the requests to the first 10 %)";
     let mut given: Vec<[Option<u64>; 2]> = Vec::new();
@@ -191,7 +189,6 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     })
 }
 
-/// Splits paths at colons; a backslash escapes a colon.
 pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if text.starts_with("twin:") {
         // The colon belongs to the name of a simulated machine, which must be the only path.

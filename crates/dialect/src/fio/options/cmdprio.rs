@@ -1,13 +1,12 @@
-//! Requests with their own priority: the options `cmdprio_*`.
+//! fio's `cmdprio_*`.
 
 use super::value::{Reason, by_direction, number, size};
 use machine::{IoClass, IoPriority};
 
-/// Selects the reads and writes with their own priority.
+/// Reads and writes with their own priority.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandPriority {
     percent: [u8; 2],
-    /// `None`: the highest.
     class: [Option<IoClass>; 2],
     level: [u8; 2],
     by_size: [Vec<OfSize>; 2],
@@ -17,7 +16,6 @@ pub struct CommandPriority {
 struct OfSize {
     bytes: u64,
     percent: u8,
-    /// `None`: that of `cmdprio_class` and `cmdprio`.
     priority: Option<IoPriority>,
 }
 
@@ -109,7 +107,7 @@ impl CommandPriority {
         IoPriority { class: self.class[side].unwrap_or(IoClass::RealTime), level: self.level[side] }
     }
 
-    /// Returns a request's priority for a draw from 0 to 99; `None`: its job's.
+    /// `draw` is from 0 to 99. `None`: the job's priority.
     pub(crate) fn of(&self, side: usize, bytes: u32, draw: u64) -> Option<IoPriority> {
         if draw < u64::from(self.percent[side]) {
             return Some(self.usual(side));

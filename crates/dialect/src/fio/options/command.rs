@@ -9,20 +9,20 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Normal,
-    /// A line of figures, separated by semicolons, for each entry.
+    /// One line for each entry.
     Terse,
     Json,
-    /// JSON with all latency buckets.
+    /// With all latency buckets.
     JsonPlus,
 }
 
-/// The idle time in a report.
+/// Idle time in a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IdleProfile {
     #[default]
     None,
     System,
-    /// All processors together and each.
+    /// All together and each.
     Processors,
 }
 
@@ -30,7 +30,7 @@ pub enum IdleProfile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
     pub files: Vec<PathBuf>,
-    /// Sections given as options: those before the first `--name` are global.
+    /// Given as options; those before the first `--name` are global.
     pub sections: Vec<Section>,
     /// `--section`.
     pub only: Vec<String>,
@@ -38,14 +38,14 @@ pub struct Command {
     /// From 2 to 5.
     pub terse_version: u8,
     pub output: Option<PathBuf>,
-    /// Also writes halfpower's own result here.
+    /// Path of halfpower's own result.
     pub json: Option<PathBuf>,
-    /// Existing files and devices that may be overwritten.
+    /// Existing paths that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Overwrites even a file system or the like.
+    /// Overwrites even file systems.
     pub destroy_signed: bool,
     pub cleanup: bool,
-    /// File prefix of the combined logs of all jobs.
+    /// File prefix of the combined logs.
     pub bandwidth_log: Option<String>,
     /// Directory of verify states.
     pub aux_path: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub struct Command {
     pub version: bool,
     pub help: bool,
     pub idle: IdleProfile,
-    /// Reports this often while jobs run.
+    /// `--status-interval`.
     pub status_ns: Option<u64>,
     /// `--showcmd`.
     pub show: bool,
@@ -132,10 +132,10 @@ impl Default for Command {
 }
 
 impl Command {
-    /// Parses arguments (without the program's name).
+    /// Parses arguments without the program's name.
     ///
     /// # Errors
-    /// An unsupported argument, or a missing value.
+    /// An unsupported argument or missing value.
     pub fn parse(arguments: &[String]) -> Result<Command, FioError> {
         let mut command = Command::default();
         let mut rest = arguments.iter();
@@ -291,7 +291,7 @@ impl Command {
         self.sections.last_mut().expect("a section was just made").settings.push(setting);
     }
 
-    /// Returns arguments that parse to the same command.
+    /// Returns equivalent arguments.
     pub fn words(&self) -> Vec<String> {
         let flags = [
             (self.cleanup, "cleanup"),
@@ -327,11 +327,10 @@ impl Command {
         words
     }
 
-    /// Returns all sections: the command line's global ones, those of the files, then the command
-    /// line's jobs.
+    /// Returns sections in order: global options, job files, the command line's jobs.
     ///
     /// # Errors
-    /// A job file that cannot be read or parsed.
+    /// An unreadable or invalid job file.
     pub fn all_sections(&self, world: &World<'_>) -> Result<Vec<Section>, FioError> {
         let first_job = self
             .sections
@@ -348,7 +347,7 @@ impl Command {
     }
 }
 
-/// Completes a name from its beginning, as fio does.
+/// Completes a prefix, as fio does.
 fn whole_name(name: &str) -> Result<&str, FioError> {
     let known = || PROGRAM.into_iter().chain(REFUSED.map(|(name, _)| name)).chain(names());
     if name.len() < 2 || known().any(|one| one == name) {
@@ -366,7 +365,7 @@ fn whole_name(name: &str) -> Result<&str, FioError> {
     }
 }
 
-/// Formats sections as one command line.
+/// Formats one command line.
 pub fn command_line(sections: &[Section]) -> String {
     let mut words = vec!["fio".to_string()];
     for section in sections {

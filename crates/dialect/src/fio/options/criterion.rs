@@ -1,25 +1,25 @@
-//! `steadystate`: the rate to watch and its limits.
+//! fio's `steadystate`.
 
 use super::value::{Reason, number};
 use machine::Nanos;
 
-/// The interval of collecting rates, as in fio.
+/// fio's interval between rates.
 pub(crate) const STEP_NS: Nanos = 1_000_000_000;
 
-/// The watched rate and its limits.
+/// The rate to watch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
-    /// Watches bandwidth instead of IOPS.
+    /// Bandwidth, not IOPS.
     pub bandwidth: bool,
-    /// Uses the regression line's slope instead of the maximum deviation from the mean.
+    /// Watches the regression line's slope, not the maximum deviation.
     pub slope: bool,
-    /// In percent of the mean or in the unit of the rate.
+    /// In percent of the mean, or in the rate's unit.
     pub limit: f64,
     pub percent: bool,
-    /// Minimum time of a steady rate; 0: do not watch.
+    /// Minimum steady time; 0: not watched.
     pub duration_ns: Nanos,
     pub ramp_ns: Nanos,
-    /// `steadystate` was given, not only its duration.
+    /// `steadystate` itself was given.
     pub given: bool,
 }
 
@@ -66,7 +66,7 @@ impl Criterion {
         self.duration_ns.div_ceil(STEP_NS) as usize
     }
 
-    /// Returns the value in fio's notation.
+    /// Formats it as fio does.
     pub fn shown(&self) -> String {
         let unit = if self.bandwidth { "bw" } else { "iops" };
         format!(

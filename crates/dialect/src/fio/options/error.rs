@@ -1,7 +1,7 @@
 /// Why a result is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum FioError {
-    /// An unusable job file, argument or path: exit code 2. Nothing was measured.
+    /// Unusable input; nothing was measured.
     #[error("{0}")]
     Usage(String),
     #[error("{job}: {source}")]
@@ -9,7 +9,7 @@ pub enum FioError {
 }
 
 impl FioError {
-    /// Returns whether the input is at fault (exit code 2), not the run (1).
+    /// Returns whether the input is at fault: exit code 2 instead of 1.
     pub fn is_usage(&self) -> bool {
         match self {
             FioError::Usage(_) => true,

@@ -15,48 +15,48 @@ use machine::{Engine, Hint, IoClass, IoPriority};
 use std::sync::Arc;
 use workload::SizeMix;
 
-/// fio's default list.
+/// fio's default.
 pub(crate) const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
 
-/// The options of one job, with fio's defaults.
+/// A job's options. Defaults are fio's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     pub description: Option<String>,
     pub reads: bool,
     pub writes: bool,
-    /// Trims instead of writes, or before each write.
+    /// Instead of writes, or before each.
     pub trims: bool,
-    /// `trimwrite`: a write of the same bytes follows each trim.
+    /// `trimwrite`: writes what it trimmed.
     pub then_writes: bool,
     pub random: bool,
-    /// `rw=read:8k`: gap after each sequential request.
+    /// `rw=read:8k`: gap after each request.
     pub hole_bytes: u64,
-    /// `rw=read:-8k`: bytes by which a sequential request begins before the end of the last one.
+    /// `rw=read:-8k`: step back from the last request's end.
     pub back_bytes: u64,
-    /// `random_generator=lfsr`: random offsets do not repeat, with or without a map.
+    /// `random_generator=lfsr`: offsets do not repeat, even without a map.
     pub every_place: bool,
     pub strides: Strides,
-    /// `rw=randread:8`: sequential requests after each random offset.
+    /// `rw=randread:8`: requests for each random offset.
     pub run: u64,
-    /// `percentage_random` of reads and of writes.
+    /// `percentage_random` of reads and writes.
     pub random_percent: [u8; 2],
     pub mode: &'static str,
-    /// `rwmixread` (or 100 less `rwmixwrite`).
+    /// `rwmixread`, in percent.
     pub mix_read: u8,
-    /// `bs`, `bsrange` or `bssplit` of reads and of writes.
+    /// Sizes of reads and of writes.
     pub blocks: [SizeMix; 2],
-    /// Sizes of trims, and of the writes after them.
+    /// Also for writes after trims.
     pub trim_blocks: SizeMix,
-    /// `bs_is_seq_rand`: sizes are for sequential and random requests.
+    /// `bs_is_seq_rand`: sizes of sequential and random requests.
     pub blocks_by_order: bool,
-    /// `bs_unaligned`: `bsrange` is any number of bytes.
+    /// `bs_unaligned`: any size in `bsrange`.
     pub unaligned: bool,
     pub align_bytes: Option<u64>,
     pub size: Option<Amount>,
-    /// `filesize`: a range.
+    /// `filesize`, a range.
     pub file_bytes: Option<[u64; 2]>,
     pub io_size: Option<Amount>,
     pub number_ios: Option<u64>,
@@ -66,38 +66,38 @@ pub struct Options {
     pub filenames: Vec<String>,
     /// `nrfiles`, if names are generated.
     pub files: u32,
-    /// Files that are used at the same time; 0: all.
+    /// `openfiles`; 0: all.
     pub open_files: u64,
     pub service: FileService,
-    /// `file_service_type=random:8`: consecutive requests to one file.
+    /// `file_service_type=random:8`.
     pub service_run: u64,
     pub filename_format: String,
-    /// Removes the file at the end, even if it existed before.
+    /// Removes the file at the end.
     pub unlink: bool,
     pub unlink_each_loop: bool,
     pub create_on_open: bool,
     pub create_only: bool,
     pub allow_create: bool,
-    /// `bwavgtime` and `iopsavgtime`: the half seconds that make a sample of the rates.
+    /// `bwavgtime`; like `iops_windows`, in half seconds.
     pub bandwidth_windows: usize,
     pub iops_windows: usize,
-    /// `fill_device`: run until the disk is full.
+    /// `fill_device`: writes until the disk is full.
     pub fills: bool,
     pub pre_read: bool,
     pub offset: Amount,
-    /// `file_append`: begin at the existing file's end instead of at `offset`.
+    /// `file_append`: begins at the file's end, not at `offset`.
     pub append: bool,
-    /// Alignment of an offset in percent; 0: the smallest request.
+    /// `offset_align` of a percentage; 0: the smallest request.
     pub offset_align_bytes: u64,
     pub offset_increment: Amount,
     pub clones: u32,
     pub depth: u32,
-    /// Requests submitted together; `None`: all that are ready.
+    /// Submitted together; `None`: all that are ready.
     pub batch: Option<u32>,
     pub fixedbufs: bool,
     /// `iodepth_batch_complete_min`.
     pub batch_complete: u32,
-    /// `iodepth_low`: requests in flight at which the queue is refilled.
+    /// `iodepth_low`.
     pub low: Option<u32>,
     pub batch_complete_max: Option<u32>,
     pub engine: Engine,
@@ -116,8 +116,7 @@ pub struct Options {
     pub overwrite: bool,
     pub group_reporting: bool,
     pub stonewall: bool,
-    /// `exec_prerun` and `exec_postrun`: shell commands of each clone before and after the jobs of
-    /// its set.
+    /// Shell commands, run for each clone before and after its set.
     pub command_before: Option<String>,
     pub command_after: Option<String>,
     pub scheduler: Option<String>,
@@ -127,22 +126,21 @@ pub struct Options {
     pub exit_what: ExitWhat,
     pub exitall_on_error: bool,
     pub tolerated: Tolerated,
-    /// `cpus_allowed`; empty: all.
+    /// Empty: all.
     pub processors: Vec<u32>,
     pub io_class: Option<IoClass>,
-    /// `prio`: from 0, the highest, to 7.
+    /// From 0, the highest, to 7.
     pub io_level: Option<u8>,
     pub cmdprio: CommandPriority,
     pub nice: Option<i32>,
-    /// `cpus_allowed_policy=split`: each clone gets one CPU.
+    /// `cpus_allowed_policy=split`.
     pub split_processors: bool,
-    /// `io_submit_mode=offload`: threads make a blocking engine's calls, one per request in the
-    /// queue depth.
+    /// `io_submit_mode=offload`: threads make a blocking engine's calls.
     pub offload: bool,
-    /// Weight among the jobs with the same `flow_id`; 0: none.
+    /// Weight among jobs of one `flow_id`; 0: none.
     pub flow: u64,
     pub flow_id: u64,
-    /// Pause of a job ahead of its share; 0: as short as possible.
+    /// Pause when ahead; 0: as short as possible.
     pub flow_sleep_ns: u64,
     pub runtime_ns: u64,
     pub time_based: bool,
@@ -151,24 +149,24 @@ pub struct Options {
     pub start_delay_ns: [u64; 2],
     pub steady: Criterion,
     pub latency: LatencyGoal,
-    /// Bytes per second of reads and of writes.
+    /// Per second, of reads and writes.
     pub rate_bytes: [Option<u64>; 2],
     pub rate_iops: [Option<u64>; 2],
     pub poisson: bool,
     pub min_rates: MinRates,
     pub think_ns: u64,
-    /// `thinktime_spin`: the part of a pause in which fio computes.
+    /// `thinktime_spin`, in which fio computes.
     pub think_spin_ns: u64,
-    /// `rate_ignore_thinktime`: the rate does not catch up with pauses.
+    /// `rate_ignore_thinktime`: rates do not catch up.
     pub ignores_pauses: bool,
     /// Requests between pauses.
     pub think_blocks: Option<u64>,
-    /// Time between pauses; 0: only requests count.
+    /// 0: only requests count.
     pub think_io_ns: u64,
     pub serialize_overlap: bool,
-    /// `lockmem`, of each clone.
+    /// Of each clone.
     pub locked_bytes: u64,
-    /// `hipri`: the kernel polls the device for completions.
+    /// `hipri`.
     pub kernel_polls: bool,
     pub distribution: Distribution,
     pub no_random_map: bool,
@@ -176,39 +174,39 @@ pub struct Options {
     pub repeatable: bool,
     pub invalidate: bool,
     pub huge_pages: bool,
-    /// `fadvise_hint`; `None`: by the order of the requests.
+    /// `None`: by the requests' order.
     pub hint: Option<Hint>,
-    /// `buffer_compress_percentage`; `zero_buffers` is 100.
+    /// `zero_buffers` is 100.
     pub compressible_percent: u8,
     pub duplicate_percent: u8,
-    /// `dedupe_mode=working_set`: duplicates repeat a set of blocks, not a few.
+    /// `dedupe_mode=working_set`.
     pub working_set: bool,
-    /// Size of that set, in percent of the job's size.
+    /// Percent of the job's size.
     pub working_set_percent: u8,
-    /// `dedupe_global`: jobs share that set.
+    /// `dedupe_global`.
     pub global_set: bool,
     pub verify: Option<Method>,
     pub pattern: Fill,
-    /// Bytes after which the pattern restarts; 0: at each request.
+    /// The pattern restarts after this; 0: at each request.
     pub pattern_interval: u32,
-    /// Offset of the header in its block.
+    /// Of the header in its block.
     pub verify_offset: u32,
     pub state_save: bool,
-    /// `verify_state_save` was explicit, so failing to write the file is an error.
+    /// `verify_state_save` was explicit: failing to save is an error.
     pub state_asked: bool,
     pub state_load: bool,
-    /// `verify_policy=fsynced`: ignore writes after the last sync.
+    /// Ignores writes after the last sync.
     pub state_synced: bool,
     pub replay: Replay,
-    /// The trace to replay, with these options applied.
+    /// The replayed trace, with all options applied.
     pub trace: Option<Arc<Trace>>,
-    /// `verify_only` of a job whose writes are not simply its reads.
+    /// `verify_only`, if the writes are not simply its reads.
     pub checked: Option<Checked>,
-    /// Bytes for each header; `None`: a request.
+    /// For each header; `None`: a request.
     pub verify_interval: Option<u32>,
-    /// Writes after which to read back; 0: all at the end.
+    /// Writes before reading back; 0: all.
     pub verify_backlog: u64,
-    /// `verify_backlog_batch`: writes that are read back before the next one; 0: all.
+    /// Writes read back before the next one; 0: all.
     pub verify_batch: u64,
     pub verify_dump: bool,
     pub verify_only: bool,
@@ -390,7 +388,7 @@ impl Options {
         self.verify.filter(|_| self.engine.does_io())
     }
 
-    /// Returns the requests' priority. As in fio, a level without a class means best effort.
+    /// As in fio, a level without a class means best effort.
     pub fn io_priority(&self) -> Option<IoPriority> {
         (self.io_class.is_some() || self.io_level.is_some()).then(|| IoPriority {
             class: self.io_class.unwrap_or(IoClass::BestEffort),
@@ -398,7 +396,7 @@ impl Options {
         })
     }
 
-    /// Returns `None` if only time counts.
+    /// `None`: only time counts.
     pub(crate) fn pauses_after(&self) -> Option<u64> {
         self.think_blocks.or((self.think_io_ns == 0).then_some(1))
     }

@@ -1,4 +1,4 @@
-//! Splits job files into sections of settings, without interpreting them.
+//! Splits job files, without interpreting settings.
 
 use super::error::FioError;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 const MAX_LINE_BYTES: usize = 16 << 10;
 const MAX_INCLUDES: usize = 16;
-/// The limit is for all files together.
+/// Of all files together.
 const MAX_SECTIONS: usize = 4096;
 
-/// Location of a setting.
+/// A setting's location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
-    /// A line of a job file, from 1.
+    /// Lines count from 1.
     Line(PathBuf, usize),
     CommandLine,
 }
@@ -27,7 +27,7 @@ impl fmt::Display for At {
     }
 }
 
-/// One setting: `name=value`, or `name` by itself.
+/// `name=value`, or only `name`.
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub name: String,
@@ -43,7 +43,7 @@ impl PartialEq for Setting {
     }
 }
 
-/// A job, or a `[global]` section with defaults for later jobs.
+/// A job, or `[global]` defaults of later jobs.
 #[derive(Debug, Clone)]
 pub struct Section {
     pub name: String,
@@ -63,7 +63,7 @@ impl PartialEq for Section {
     }
 }
 
-/// A job file with its includes. Displays as an equivalent job file.
+/// A file and its includes. Displays as one job file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFile {
     pub sections: Vec<Section>,
@@ -84,19 +84,18 @@ impl fmt::Display for JobFile {
     }
 }
 
-/// Access to files and variables for job files.
+/// What job files refer to.
 pub struct World<'a> {
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
-    /// An environment variable or, after `$`, a fact about the computer: `$ncpus`, `$pagesize`,
-    /// `$mb_memory`.
+    /// An environment variable or, after `$`, a fact about the computer.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl JobFile {
-    /// Reads a job file and its includes.
+    /// Reads a file and its includes.
     ///
     /// # Errors
-    /// An unreadable file, an invalid line, an unset variable, with file and line.
+    /// An unreadable file, invalid line or unset variable, with its place.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
         let bytes = (world.read)(path).map_err(|error| {
             FioError::Usage(format!("cannot read the job file {}: {error}", path.display()))
@@ -104,7 +103,7 @@ impl JobFile {
         Self::parse(&bytes, path, world)
     }
 
-    /// Parses the bytes of a job file at `path`.
+    /// Parses `bytes`, read from `path`.
     ///
     /// # Errors
     /// As [`JobFile::read`].
@@ -161,7 +160,7 @@ impl JobFile {
         Ok(())
     }
 
-    /// Looks the name up as it is, then next to the including file.
+    /// Also looks next to the including file.
     fn include(
         &mut self,
         name: &str,

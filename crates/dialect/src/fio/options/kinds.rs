@@ -1,6 +1,6 @@
 use machine::{Engine, Nanos};
 
-/// fio averages rates over this window for their spread.
+/// fio's window for the spread of rates.
 pub(crate) const SPREAD_NS: Nanos = 500_000_000;
 
 /// An engine's usual name comes first.
@@ -26,10 +26,10 @@ const ENGINES: [(&str, Engine); 17] = [
     ("dirdelete", Engine::Null),
 ];
 
-/// The operation of an engine without data transfers.
+/// Operation without data transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOperation {
-    /// Opens the file, creating it if missing, or makes the directory.
+    /// Also opens an existing file.
     Create(Named),
     Stat(Named),
     Delete(Named),
@@ -67,15 +67,15 @@ impl FileOperation {
     }
 }
 
-/// Returns all engine names, one per line.
+/// Lists engines, one per line.
 pub fn engine_names() -> String {
     ENGINES.map(|(name, _)| format!("\t{name}\n")).concat()
 }
 
-/// Returns the engine of this name.
+/// Finds an engine.
 ///
 /// # Errors
-/// An unknown name; the reason lists all.
+/// An unknown name.
 pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
@@ -94,38 +94,38 @@ pub(crate) fn engine_name(engine: Engine) -> &'static str {
     ENGINES.iter().find(|(_, one)| *one == engine).map_or(engine.name(), |(name, _)| name)
 }
 
-/// Leaves one bin in each power of two.
+/// One bin per power of two.
 pub(crate) const MAX_COARSENESS: u32 = 6;
 
-/// The writes that `verify_only` reads back.
+/// Writes that `verify_only` reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
-    /// Those of a job that only writes.
+    /// The job only writes.
     Writes,
-    /// Those of a job that also reads.
+    /// The job also reads.
     Mix,
 }
 
-/// The moment at which a write counts as done.
+/// When a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
     /// The call has returned.
     None,
-    /// Data and metadata are on stable storage (O_SYNC).
+    /// Data and metadata are stable (O_SYNC).
     Full,
-    /// The data is on stable storage (O_DSYNC).
+    /// Data is stable (O_DSYNC).
     Data,
 }
 
-/// The layout of a file to be written.
+/// Layout of files to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallocate {
-    /// The full length, without reserving space.
+    /// Full length, without reserving space.
     None,
     Reserve,
 }
 
-/// The choice among files for a request.
+/// How requests choose files.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileService {
     RoundRobin,
@@ -144,42 +144,42 @@ impl FileService {
     }
 }
 
-/// The distribution of random blocks.
+/// Distribution of random blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     Uniform,
     Zipf(f64),
-    /// Self-similar: 0.2 sends 80 % of the requests to 20 % of the blocks.
+    /// Self-similar: 0.2 sends 80 % of requests to 20 % of blocks.
     Pareto(f64),
-    /// Both values are percentages of the file.
+    /// In percent of the file.
     Normal {
         deviation: f64,
         center: f64,
     },
-    /// A percentage of the requests goes to the first part of the file.
+    /// `access` percent of requests go to the first `share` percent.
     Zones {
         access: u8,
         share: u8,
     },
-    /// From the start of the file to its end.
+    /// They cover the file in order.
     ManyZones(Vec<Zone>),
 }
 
-/// A zone of a file, with uniformly distributed requests.
+/// Its requests are uniformly distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zone {
-    /// Percent of the requests.
+    /// Percent of requests.
     pub access: u8,
     /// Percent of the file.
     pub share: u8,
 }
 
-/// `zonemode=strided`: skip bytes after each zone.
+/// `zonemode=strided`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Strides {
-    /// `zonemode`: none, or strided; `None`: strided if there is a `zonesize`.
+    /// `None`: strided if there is a `zonesize`.
     pub strided: Option<bool>,
-    /// Bytes transferred in each zone.
+    /// Bytes transferred per zone.
     pub size: u64,
     /// Bytes of a zone, if more.
     pub range: u64,
@@ -191,13 +191,13 @@ impl Strides {
         self.strided.unwrap_or(self.size > 0)
     }
 
-    /// Returns the bytes without I/O after each zone's requests.
+    /// Returns bytes without I/O per zone.
     pub fn left_out(&self) -> u64 {
         self.range.saturating_sub(self.size).saturating_add(self.skip)
     }
 }
 
-/// The logs of a job; names are file prefixes.
+/// Names are file prefixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logs {
     pub bandwidth: Option<String>,
@@ -207,10 +207,10 @@ pub struct Logs {
     /// 0: no histograms.
     pub histogram_ms: u64,
     pub coarseness: u32,
-    /// 0: a line for each request.
+    /// 0: a line per request.
     pub average_ms: u64,
     pub offset: bool,
-    /// The last column is the request's priority in hexadecimal.
+    /// Shows priorities in hexadecimal.
     pub priority: bool,
     /// Timestamps count from 1970.
     pub epoch: bool,
@@ -218,11 +218,11 @@ pub struct Logs {
     pub window: WindowValue,
     /// The last column is the issue time in nanoseconds.
     pub issue_time: bool,
-    /// `write_iolog`: record every request in order, for `read_iolog`.
+    /// `write_iolog`.
     pub requests: Option<String>,
 }
 
-/// The latency that an averaged log shows.
+/// Latency in an averaged log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WindowValue {
     #[default]
@@ -231,7 +231,7 @@ pub enum WindowValue {
     Both,
 }
 
-/// `unified_rw_reporting`: how to report the directions.
+/// `unified_rw_reporting`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unified {
     #[default]
@@ -240,12 +240,12 @@ pub enum Unified {
     Both,
 }
 
-/// Which jobs `exitall` ends when one is done.
+/// Jobs that `exitall` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitWhat {
     Group,
     Stonewall,
-    /// The jobs of the same set, and all later ones.
+    /// Jobs of the set, and all later ones.
     All,
 }
 

@@ -3,18 +3,17 @@
 use super::value::Reason;
 use machine::Nanos;
 
-/// The latency options of a job.
+/// A job's latency options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyGoal {
-    /// Limit from issue to completion of a request; 0: no target.
+    /// From issue to completion; 0: no target.
     pub target_ns: Nanos,
     pub window_ns: Nanos,
-    /// Percentage of a window's requests that must meet the target.
+    /// Requests of a window that must meet the target.
     pub percent: f64,
-    /// `latency_run`: keep searching until the job ends.
+    /// `latency_run`: searches until the job ends.
     pub goes_on: bool,
-    /// `max_latency` of reads and of writes: a slower request ends the job with an error; 0: no
-    /// limit.
+    /// Of reads and writes; a slower request fails the job. 0: no limit.
     pub max_ns: [Nanos; 2],
 }
 

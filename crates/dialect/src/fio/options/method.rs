@@ -1,7 +1,7 @@
 use super::value::Reason;
 
 pub(crate) const HEADER: usize = 40;
-/// The method by which blocks are verified.
+/// How blocks are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Meta,
@@ -12,15 +12,14 @@ pub enum Method {
     Crc32c,
     /// CRC-16 (ARC).
     Crc16,
-    /// fio's version of SHA-256: the last padded block of the message, and one byte of each state
-    /// word.
+    /// fio's variant: the last padded block, and one byte of each state word.
     Sha256,
-    /// fio's version of SHA-512: the first 128 bytes of the data, overwritten with the remainder
-    /// after whole blocks. halfpower's mark protects the rest.
+    /// fio's variant: the first 128 bytes, overwritten with the remainder after whole blocks.
+    /// halfpower's mark protects the rest.
     Sha512,
     Xxhash,
     Sha1,
-    /// CRC-32, not reflected, initial value 0, not inverted.
+    /// Not reflected, initial value 0, not inverted.
     Crc32,
     /// CRC-7 (MMC).
     Crc7,
@@ -28,14 +27,14 @@ pub enum Method {
     Sha3With256,
     Sha3With384,
     Sha3With512,
-    /// The header, with the pattern as data.
+    /// The pattern follows a header.
     PatternHeader,
     Pattern,
-    /// Blocks are read back but not compared.
+    /// Read back but not compared.
     Nothing,
 }
 
-/// Names for `verify`, fio's method number in the header, and checksum bytes.
+/// With fio's number in the header, and checksum bytes.
 pub(crate) const METHODS: [(&str, Method, u16, usize); 19] = [
     // The only method without a check.
     ("null", Method::Nothing, 0, 0),

@@ -2,14 +2,14 @@
 
 use machine::Nanos;
 
-/// Minimum rates of reads and of writes.
+/// Of reads and of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinRates {
-    /// Bytes per second.
+    /// Per second.
     pub bytes: [Option<u64>; 2],
-    /// Requests per second, ignored with `rate_min`.
+    /// Per second; ignored with `rate_min`.
     pub requests: [Option<u64>; 2],
-    /// Minimum time over which a rate is measured.
+    /// Minimum time of a measurement.
     pub cycle_ns: Nanos,
 }
 

@@ -1,4 +1,4 @@
-//! fio's options: the command line, job files, one table row per option, and their values.
+//! fio's options and their values.
 
 pub(super) mod choices;
 pub(super) mod cmdprio;

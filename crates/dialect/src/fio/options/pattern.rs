@@ -1,4 +1,4 @@
-//! Repeating data: fio's `verify_pattern` and `buffer_pattern`.
+//! `verify_pattern` and `buffer_pattern`.
 
 use super::value::Reason;
 use files::Input;
@@ -8,7 +8,7 @@ use std::path::Path;
 /// `%o` is an offset, little-endian.
 const OFFSET_BYTES: usize = 8;
 
-/// A pattern: bytes, some of them replaced by the block's offset.
+/// Repeating bytes, some replaced by the block's offset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fill {
     bytes: Vec<u8>,
@@ -35,7 +35,7 @@ impl Fill {
         }
     }
 
-    /// Returns byte `at` of what [`Fill::put`] writes.
+    /// As [`Fill::put`] writes it.
     pub(crate) fn byte(&self, offset: u64, interval: usize, at: usize) -> u8 {
         // Without an interval the pattern continues over the whole buffer.
         let from = at.checked_div(interval).map_or(0, |chunk| chunk * interval);
@@ -47,7 +47,7 @@ impl Fill {
     }
 }
 
-/// fio 3.33 uses the first 512 bytes of a file, later versions all.
+/// fio 3.33 uses 512 bytes of a file, later versions all.
 const MAX_PATTERN: usize = 1 << 20;
 
 pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
@@ -85,7 +85,7 @@ pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
 const PATTERN_HINT: &str =
     "write it as 0xdeadbeef, \"text\", a number, 'file' or %o, or several of them";
 
-/// No more is read than a pattern may have.
+/// Reading stops after [`MAX_PATTERN`].
 const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
 
 fn pattern_file(path: &str) -> Option<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! fio's options, one row each: names, effect of a value, or why it has no effect here.
+//! fio's options, one row each.
 
 mod help;
 
@@ -373,7 +373,7 @@ fn find(name: &str) -> Option<&'static Row> {
     Row::find(ROWS, name)
 }
 
-/// Reports use the first of an option's names.
+/// Reports use an option's first name.
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
         None => name,

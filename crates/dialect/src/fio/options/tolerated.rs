@@ -3,20 +3,20 @@
 use super::jobfile::cut;
 use super::value::Reason;
 
-/// fio reports Linux's EILSEQ for wrong data.
+/// EILSEQ, which fio reports for wrong data.
 pub(crate) const ILLEGAL_SEQUENCE: i32 = 84;
 
-/// `continue_on_error`: the failures that do not end a job.
+/// Failures that do not end a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tolerated {
     pub reads: bool,
     pub writes: bool,
     pub verify: bool,
-    /// `ignore_error` for reads, writes and verification; replaces the default list.
+    /// `ignore_error` of reads, writes, verification.
     pub ignored: [Errors; 3],
 }
 
-/// System error numbers below 192.
+/// Error numbers below 192.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Errors([u64; 3]);
 

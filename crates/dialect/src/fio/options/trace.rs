@@ -1,8 +1,4 @@
-//! Traces of requests: fio's `write_iolog` and `read_iolog`.
-//!
-//! The first line is `fio version 3 iolog`. Each other line has a time in microseconds since the
-//! start, a file, an action and, for requests, offset and length in bytes. Version 2 has `wait`
-//! lines instead of times.
+//! fio's `write_iolog` and `read_iolog`.
 
 use super::jobfile::cut;
 use super::value::Reason;
@@ -26,7 +22,7 @@ const MAX_FILES: usize = 1024;
 pub struct Trace {
     pub files: Vec<String>,
     pub entries: Vec<Entry>,
-    /// Requests have times: version 3, or `wait` lines.
+    /// Has times: version 3, or `wait` lines.
     pub timed: bool,
 }
 
@@ -36,10 +32,10 @@ impl Trace {
         Trace::read(BufReader::new(TRACE.open(Path::new(path)).map_err(cannot)?))
     }
 
-    /// Parses the lines of a trace.
+    /// Parses a trace.
     ///
     /// # Errors
-    /// The text cannot be read or is not a trace.
+    /// Unreadable or invalid text.
     pub fn read(text: impl BufRead) -> Result<Trace, Reason> {
         let mut log = Log::new(text).map_err(|error| error.to_string())?;
         let mut entries = Vec::new();
@@ -68,20 +64,20 @@ impl Trace {
     }
 }
 
-/// The options for replaying a trace.
+/// Replay options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     pub trace: Option<Arc<Trace>>,
-    /// Ignores the trace's times.
+    /// Ignores recorded times.
     pub no_stall: bool,
-    /// Percent of the recorded rate.
+    /// Of the recorded rate.
     pub time_percent: u64,
     pub redirect: Option<String>,
-    /// Rounds offsets down to this power of two; 0: does not.
+    /// Rounds offsets down; 0: does not.
     pub align: u64,
-    /// Divides offsets by this; 0: does not.
+    /// Divides offsets; 0: does not.
     pub scale: u64,
-    /// Skips reads, writes, trims, syncs.
+    /// Reads, writes, trims, syncs.
     pub skip: [bool; 4],
 }
 
@@ -134,7 +130,6 @@ impl Replay {
     }
 }
 
-/// Sorts the entries by time.
 pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
     entries.sort_by_key(|(_, entry)| entry.at_ns);
     let mut files: Vec<&Path> = Vec::new();

@@ -1,6 +1,4 @@
-//! Parses values of fio's options: sizes, times, switches, lists by direction.
-//!
-//! An error is only the reason ("it is negative"); the caller adds the option's name and location.
+//! Parses values of options. Errors are only reasons; callers add the option's name and location.
 
 pub(crate) type Reason = String;
 
@@ -22,7 +20,7 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
     Ok((number, &text[end..]))
 }
 
-/// As in fio, `kib` is a power of the other base: of 1000 if `kb_base` is 1024.
+/// As in fio, `kib` has the other base: 1000 if `kb_base` is 1024.
 fn multiplier(unit: &str, kb_base: u64) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     let base = if unit.ends_with("ib") { 2024 - kb_base } else { kb_base };
@@ -47,7 +45,7 @@ pub(crate) fn number(text: &str, min: u64, max: u64) -> Result<u64, Reason> {
     within(number, min, max)
 }
 
-/// As in fio, a number may have the suffix of a size.
+/// As in fio, a number may have a size's suffix.
 pub(crate) fn count(text: &str, kb_base: u64, min: u64, max: u64) -> Result<u64, Reason> {
     let (digits, unit) = digits(text)?;
     match multiplier(unit, kb_base) {
@@ -75,7 +73,7 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
     number.checked_mul(times).ok_or_else(|| TOO_LARGE.into())
 }
 
-/// An amount of a file: bytes or a percentage.
+/// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
     Bytes(u64),
@@ -87,7 +85,7 @@ impl Amount {
         matches!(self, Amount::Bytes(0) | Amount::Percent(0))
     }
 
-    /// Returns the bytes for a file of `whole` bytes.
+    /// Returns bytes; `whole` is the file's length.
     pub fn of(self, whole: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -104,7 +102,7 @@ pub(crate) fn amount(text: &str, kb_base: u64) -> Result<Amount, Reason> {
     }
 }
 
-/// Parses a time such as `1m30s`; a number without a unit counts `unit_ns`.
+/// Parses `1m30s`; `unit_ns` is the default unit.
 pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
     let mut rest = text;
@@ -134,8 +132,7 @@ pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     }
 }
 
-/// An option without a value is on. As in fio, only the number at the front counts: `direct=1G` is
-/// on.
+/// As in fio, only the leading number counts: `direct=1G` is on.
 pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     let Some(text) = text else { return Ok(true) };
     match digits(text).map(|(number, _)| number) {
@@ -145,7 +142,7 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     }
 }
 
-/// Parses a list of read, write, trim; a missing value repeats the one before it.
+/// Parses read,write,trim; a missing value repeats the one before.
 pub(crate) fn by_direction<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,

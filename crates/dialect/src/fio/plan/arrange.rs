@@ -1,4 +1,4 @@
-//! Decides which part of which file each clone uses, before anything is written.
+//! Decides on files before anything is written.
 
 use super::jobs::{Job, Plan};
 use super::regions::{Sizes, Work, region};
@@ -11,16 +11,16 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// A file system entry found at a path.
+/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Nothing,
-    /// A regular file of this many bytes.
+    /// A regular file's bytes.
     File(u64),
-    /// A file from an earlier run, which may be laid out again.
+    /// From an earlier run; may be laid out again.
     Made(u64),
     Device(u64),
-    /// `/dev/null` or `/dev/zero`: any size, no data to lose.
+    /// `/dev/null` or `/dev/zero`: no data to lose.
     Endless,
     /// No data fits: a directory, a terminal.
     Other(&'static str),
@@ -28,59 +28,59 @@ pub enum Found {
 
 pub(super) const A_DIRECTORY: &str = "a directory";
 
-/// One file of the run.
+/// A file to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlan {
     pub path: PathBuf,
     pub bytes: u64,
-    /// How to create or lengthen it; `None`: it exists already.
+    /// How to create or lengthen it; `None`: it exists.
     pub made: Option<NewFile>,
     pub lengthens: Lengthens,
     pub written: bool,
-    /// No job transfers data to or from it.
+    /// No job transfers its data.
     pub idle: bool,
-    /// Grows as it is written, so it may run out of space.
+    /// Grows as it is written, so space may run out.
     pub grows: bool,
 }
 
-/// The file that exists already and becomes longer.
+/// An existing file that becomes longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lengthens {
     Nothing,
-    /// One that an earlier command kept, and that a job continues (`file_append`).
+    /// From an earlier command, continued with `file_append`.
     Kept,
-    /// A user's, which may be overwritten.
+    /// A user's; may be overwritten.
     Users,
 }
 
-/// One clone of a job.
+/// A job's clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClonePlan {
-    /// fio's job number, counting all clones from 1.
+    /// fio's number, counting all clones from 1.
     pub number: u32,
-    /// The index of the job's group, and the job's index in it.
+    /// Index of the group, and of the job in it.
     pub job: (usize, usize),
-    /// Indexes in [`Arrangement::files`]; several alternate request by request.
+    /// Indexes in [`Arrangement::files`].
     pub files: Vec<usize>,
-    /// First byte and length of each file's part; the longest if they differ.
+    /// First byte and greatest length in each file.
     pub part: (u64, u64),
-    /// The length of each part, if they differ.
+    /// Empty if all are equal.
     pub lengths: Vec<u64>,
-    /// Bytes to transfer; `None`: until the time is over.
+    /// `None`: until the time is over.
     pub limit_bytes: Option<u64>,
-    /// Passes that make up these bytes.
+    /// Passes in these bytes.
     pub passes: u64,
-    /// The size ends within a request, which is not made.
+    /// The size ends within a request, which is left out.
     pub has_rest: bool,
-    /// For operations on whole files. [`ClonePlan::files`] has their directory, once for each.
+    /// For operations on whole files; [`ClonePlan::files`] repeats their directory.
     pub named: Vec<NamedFile>,
 }
 
-/// The files and clones of a run.
+/// Files and clones of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
     pub files: Vec<FilePlan>,
-    /// Clones in fio's order.
+    /// In fio's order.
     pub clones: Vec<ClonePlan>,
 }
 
@@ -117,7 +117,7 @@ impl Arrangement {
         if clone.lengths.is_empty() { bytes.min() } else { bytes.max() }.unwrap_or(0)
     }
 
-    /// Returns the paths of all files that jobs use.
+    /// Returns paths that jobs use.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let named = self.clones.iter().flat_map(|clone| &clone.named);
         let files = self.files.iter().map(|file| file.path.as_path());
@@ -131,11 +131,10 @@ impl Arrangement {
         }
     }
 
-    /// Decides for every clone. `look` inspects a path; `destroy` lists paths that may be
-    /// overwritten.
+    /// `look` inspects a path; `destroy` lists paths that may be overwritten.
     ///
     /// # Errors
-    /// A missing or oversized size, an unusable path, a user's file that would be overwritten.
+    /// A missing or oversized size, an unusable path, a user's file not in `destroy`.
     pub fn new(
         plan: &Plan,
         look: &dyn Fn(&Path) -> io::Result<Found>,

@@ -1,4 +1,4 @@
-//! Checks a job's options for conflicts, and warns of differences from fio.
+//! Checks options for conflicts, and warns of differences from fio.
 
 use super::jobs::Job;
 use crate::fio::options::criterion::whole_seconds;
@@ -145,7 +145,6 @@ fn check_filling(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Verified blocks must have one size and not overlap.
 fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
@@ -199,7 +198,6 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Requests that differ in size or may overlap must be known when read back.
 fn check_overlaps(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     if job.overlaps() && options.writes && job.is_threaded() {

@@ -1,4 +1,4 @@
-//! Turns sections into jobs and sets of jobs that run together.
+//! Turns sections into sets of jobs.
 
 use super::checks::check;
 use crate::fio::options::error::FioError;
@@ -12,31 +12,31 @@ use machine::Op;
 use machine::units::show_size;
 use workload::{SizeMix, Sizes};
 
-/// A job with its options.
+/// A job.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub name: String,
     pub at: At,
-    /// Including the global options.
+    /// With global options.
     pub options: Options,
-    /// The job's own options as written, for the report.
+    /// Own options as written, for reports.
     pub given: Vec<(String, String)>,
-    /// Number of the reporting group.
+    /// The reporting group.
     pub group_id: u32,
 }
 
 impl Job {
-    /// Returns place and name, for messages.
+    /// Formats place and name.
     pub fn shown(&self) -> String {
         format!("{}: job '{}'", self.at, cut(&self.name))
     }
 
-    /// Returns the error that the job cannot run as written.
+    /// Builds an error about this job.
     pub fn wrong(&self, why: impl std::fmt::Display) -> FioError {
         FioError::Usage(format!("{}: {why}", self.shown()))
     }
 
-    /// Returns the queue depth of each stream: 1 if the engine blocks.
+    /// Returns each stream's depth: 1 if the engine blocks.
     pub fn effective_depth(&self) -> u32 {
         if self.options.file_operation.is_some() {
             1
@@ -75,7 +75,7 @@ impl Job {
             && self.options.engine.does_io()
     }
 
-    /// Returns whether threads make the job's calls, one request each.
+    /// Returns whether threads make the calls, one request each.
     pub fn is_threaded(&self) -> bool {
         let options = &self.options;
         options.engine.has_workers()
@@ -87,7 +87,7 @@ impl Job {
         self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
     }
 
-    /// Returns the maximum size of requests.
+    /// Returns the maximum size.
     pub fn request_bytes(&self) -> u64 {
         self.used().filter_map(SizeMix::bounds).map(|(_, max)| u64::from(max)).max().unwrap_or(0)
     }
@@ -97,7 +97,7 @@ impl Job {
         min.unwrap_or(0).max(1)
     }
 
-    /// Returns the minimum size of requests, also of directions that the job does not use.
+    /// Includes directions that the job does not use.
     pub(crate) fn min_block_bytes(&self) -> u64 {
         let options = &self.options;
         let [reads, writes] = &options.blocks;
@@ -105,7 +105,7 @@ impl Job {
         all.map(|(min, _)| u64::from(min)).min().unwrap_or(0).max(1)
     }
 
-    /// Returns the mix of sizes; `None`: all are the same.
+    /// `None`: all are the same.
     pub fn sizes(&self) -> Option<Sizes> {
         let one = |mix: &SizeMix| {
             mix.bounds().is_some_and(|(min, _)| u64::from(min) == self.request_bytes())
@@ -134,7 +134,7 @@ impl Job {
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
-    /// Returns whether requests choose one of several files first, then a random place in it.
+    /// Returns whether requests choose a file first, then a random place in it.
     pub(crate) fn takes_turns(&self) -> bool {
         let options = &self.options;
         self.file_count() > 1
@@ -147,14 +147,13 @@ impl Job {
             && options.random_percent == [100; 2]
     }
 
-    /// Returns how many files get all their requests before others are opened; `None`: all are
-    /// open.
+    /// Returns how many files are used up before others are opened; `None`: all are open.
     pub(crate) fn open_files(&self) -> Option<u64> {
         let open = self.options.open_files;
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
     }
 
-    /// Returns whether a request's offset depends on earlier ones to its file.
+    /// Returns whether offsets depend on earlier requests to the file.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];
@@ -166,8 +165,7 @@ impl Job {
             || (options.random && options.run > 1)
     }
 
-    /// Returns whether requests of several sizes follow each other, so that files that take turns
-    /// do not end at the same time.
+    /// Returns whether sequential sizes vary, so that files end at different times.
     pub(crate) fn varies_in_order(&self) -> bool {
         let options = &self.options;
         let drawn = self.file_count() > 1 && options.service != FileService::RoundRobin;
@@ -175,21 +173,19 @@ impl Job {
         differs && !options.random && options.back_bytes == 0 && options.reads != options.writes
     }
 
-    /// Returns whether each file draws its offsets by itself.
+    /// Returns whether each file draws its own offsets.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
         let even = options.distribution == Distribution::Uniform;
         self.may_overlap() && options.random_percent == [100; 2] && (even || self.takes_turns())
     }
 
-    /// Returns whether random requests use no byte twice in a pass. As in fio, other distributions
-    /// have no map.
+    /// With a map, no byte is used twice in a pass. As in fio, other distributions have none.
     pub(crate) fn has_map(&self) -> bool {
         self.options.distribution == Distribution::Uniform && !self.options.no_random_map
     }
 
-    /// Returns whether a pass ends because the files have no place left, and not after a number of
-    /// bytes.
+    /// Returns whether a pass ends when the files are full, not after a number of bytes.
     pub(crate) fn passes_end(&self) -> bool {
         let options = &self.options;
         let mapped = if self.sizes().is_some() || self.overlaps() {
@@ -202,7 +198,7 @@ impl Job {
         ends && !options.strides.are_on()
     }
 
-    /// Returns whether files that draw their offsets use no byte twice in a pass.
+    /// Returns whether files that draw offsets use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
         self.spreads() && self.has_map()
     }
@@ -211,12 +207,12 @@ impl Job {
         self.may_overlap() && !self.covers()
     }
 
-    /// Returns whether the sequence cannot reproduce the offsets to read back.
+    /// Returns whether the sequence cannot reproduce the offsets.
     pub(crate) fn keeps_writes(&self) -> bool {
         self.may_overlap() || self.has_own_places() || self.has_schedules() || self.varies_by_pass()
     }
 
-    /// Returns whether each of several passes splits a file into other requests.
+    /// Returns whether each pass splits a file into other requests.
     pub(crate) fn varies_by_pass(&self) -> bool {
         let options = &self.options;
         let one_pass = !options.time_based
@@ -235,8 +231,7 @@ impl Job {
         }
     }
 
-    /// Returns bytes per second by direction. As in fio, `rate_iops` counts requests of the minimum
-    /// size.
+    /// As in fio, `rate_iops` counts requests of the minimum size.
     pub(crate) fn rates_bytes(&self) -> [Option<f64>; 2] {
         let of = |side: usize| {
             let (min_bytes, _) = self.options.blocks[side].bounds()?;
@@ -247,7 +242,7 @@ impl Job {
         [of(0), of(1)]
     }
 
-    /// Returns requests per second by direction.
+    /// In requests per second.
     pub(crate) fn rates(&self) -> [Option<f64>; 2] {
         let bytes = self.rates_bytes();
         let of = |side: usize| Some(bytes[side]? / self.options.blocks[side].mean());
@@ -258,7 +253,7 @@ impl Job {
         self.rates().iter().any(Option::is_some)
     }
 
-    /// Returns the job whose writes a job that only verifies reads back.
+    /// Returns the job whose writes `verify_only` reads back.
     pub(crate) fn checked_writer(&self) -> Option<Job> {
         let checked = self.options.checked?;
         let mut writer = self.clone();
@@ -268,14 +263,13 @@ impl Job {
         Some(writer)
     }
 
-    /// Returns whether requests are due by their bytes, or by direction.
+    /// Returns whether requests are due by bytes or direction.
     pub(crate) fn has_schedules(&self) -> bool {
         let mix = self.options.reads && self.options.writes;
         (mix || self.sizes().is_some()) && self.is_rated() && !self.is_guided()
     }
 
-    /// Returns a clone's rate limit in requests per second; `None`: no limit, or only for one
-    /// direction of a mix.
+    /// Returns a clone's limit per second; `None`: none, or only for one direction.
     pub fn rate_iops(&self) -> Option<f64> {
         match self.rates() {
             [Some(reads), Some(writes)] => Some(reads + writes),
@@ -284,7 +278,7 @@ impl Job {
         }
     }
 
-    /// Returns the percentage of reads; rates of both directions override the option.
+    /// Rates of both directions override the option.
     pub fn read_percent(&self) -> u8 {
         match self.rates() {
             [Some(reads), Some(writes)] => (reads / (reads + writes) * 100.0).round() as u8,
@@ -296,14 +290,14 @@ impl Job {
 /// Everything to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Sets of jobs that run together, one after the other; never empty.
+    /// Sets of concurrent jobs, in order; never empty.
     pub groups: Vec<Vec<Job>>,
     pub global: Vec<(String, String)>,
     /// Settings that fio would silently ignore or change.
     pub warnings: Vec<String>,
 }
 
-/// `kb_base` comes first, because it defines the units of the others.
+/// `kb_base` comes first: it defines the others' units.
 fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
     let (bases, others): (Vec<&Setting>, Vec<&Setting>) =
         settings.iter().partition(|setting| setting.name == "kb_base");
@@ -417,7 +411,7 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     }
 }
 
-/// Uses the names that fio reports; the last value of a name takes the place of the first.
+/// Uses names as fio reports them; the last value counts.
 fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
     for setting in settings {
         // fio shows an option without a value as 1.
@@ -431,10 +425,10 @@ fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
 }
 
 impl Plan {
-    /// Parses sections; a non-empty `only` selects jobs by name.
+    /// A non-empty `only` selects jobs by name.
     ///
     /// # Errors
-    /// An unsupported or invalid option, with its location; no job at all.
+    /// An unsupported or invalid option, with its location; no job.
     pub fn new(sections: &[Section], only: &[String]) -> Result<Plan, FioError> {
         let mut plan = Plan { groups: Vec::new(), global: Vec::new(), warnings: Vec::new() };
         let mut defaults = Options::default();
@@ -503,8 +497,8 @@ impl Plan {
         }
     }
 
-    /// Sets run one after the other, so the previous set must contain only the job that the waiting
-    /// job names. `begun_together` is the number of sets at the last stonewall.
+    /// Sets run in order, so the previous one must contain only the job waited for.
+    /// `begun_together` counts sets at the last stonewall.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
             let why = "it would run at the same time as jobs that wait for others (wait_for); give it a stonewall, or put it before them";

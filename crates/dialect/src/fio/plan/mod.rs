@@ -1,4 +1,4 @@
-//! The meaning of options: jobs, files, workloads. No I/O.
+//! Turns options into workloads, without I/O.
 
 pub(super) mod arrange;
 pub(super) mod checks;

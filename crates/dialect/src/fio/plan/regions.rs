@@ -1,4 +1,4 @@
-//! Which part of each file a clone uses, and how much it transfers.
+//! Parts of files that clones use.
 
 use super::arrange::Found;
 use super::jobs::Job;
@@ -9,7 +9,7 @@ use crate::fio::options::value::Amount;
 use machine::units::show_size;
 use std::path::Path;
 
-/// The sizes that a range of `filesize` gives a clone's files.
+/// Draws sizes from a range of `filesize`.
 pub(super) struct Sizes {
     range: Option<[u64; 2]>,
     unit: u64,
@@ -26,7 +26,7 @@ impl Sizes {
         }
     }
 
-    /// As in fio, a file within the range keeps its size, `there`.
+    /// As in fio, a size within the range stays.
     fn next(&mut self, there: Option<u64>) -> Option<u64> {
         let [low, high] = self.range?;
         match there.filter(|bytes| (low..=high).contains(bytes)) {
@@ -37,17 +37,16 @@ impl Sizes {
     }
 }
 
-/// Returns the bytes moved if requests skip `hole` bytes after each `run`.
+/// Returns bytes moved with `hole` skipped after each `run`.
 pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
     let stride = run.saturating_add(hole);
     let moved = len / stride * run + (len % stride).min(run);
     if len < request { len } else { moved / request * request }
 }
 
-/// Returns the bytes of each pass and the passes for `asked` bytes (io_size).
-///
-/// As in fio, if another pass or reading back follows each, the job makes whole passes until less
-/// than a request is left, but never fewer than `loops`. Bytes read back count too.
+/// Returns bytes per pass and passes for `asked` bytes (io_size). As in fio, if another pass or
+/// reading back follows, whole passes are made until less than a request is left, but at least
+/// `loops`. Bytes read back count too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     let (options, request) = (&job.options, job.min_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
@@ -63,13 +62,13 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
 pub(super) struct Region {
     start: u64,
     len: u64,
-    /// End of the file, which may be beyond the last request.
+    /// May be beyond the last request.
     pub(super) end: u64,
-    /// Length to the existing file's end, for zones.
+    /// To the existing file's end.
     zoned_len: u64,
-    /// Length with a rest too short for a request.
+    /// The rest is too short for a request.
     len_with_rest: u64,
-    /// The share, if `io_size` is a percentage.
+    /// Of `io_size` in percent.
     share_bytes: u64,
 }
 
@@ -301,7 +300,7 @@ impl Work {
     }
 }
 
-/// Returns the option that prevents files of different sizes.
+/// Returns the option that forbids differing sizes.
 fn hindrance(job: &Job) -> Option<&'static str> {
     let options = &job.options;
     let spreads = job.spreads() || job.has_own_places();

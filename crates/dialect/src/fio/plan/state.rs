@@ -1,6 +1,5 @@
-//! Saved progress of jobs with `verify`: fio's `verify_state_save` and `verify_state_load`.
-//!
-//! The file has fio's name, but halfpower's own text format.
+//! `verify_state_save` and `verify_state_load`. The file has fio's name, but halfpower's own
+//! format.
 
 use super::arrange::Arrangement;
 use super::jobs::{Job, Plan};
@@ -11,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 const TITLE: &str = "halfpower verify state 1";
 
-/// Progress of one clone.
+/// A clone's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyState {
-    /// Leading requests of the sequence that are done.
+    /// Leading requests that are done.
     pub requests: u64,
     pub request_bytes: u64,
     pub random: bool,
@@ -48,15 +47,15 @@ impl VerifyState {
     }
 }
 
-/// Returns the path of a clone's state (from 0).
+/// `clone` counts from 0.
 pub fn state_path(directory: &Path, job: &Job, clone: u32) -> PathBuf {
     directory.join(format!("local-{}-{clone}-verify.state", job.name))
 }
 
-/// Limits clones of jobs with `verify_state_load` to what was written.
+/// Limits clones with `verify_state_load` to what was written.
 ///
 /// # Errors
-/// A state that cannot be read, or belongs to other requests.
+/// An unreadable state, or one of other requests.
 pub fn load_states(
     arrangement: &mut Arrangement,
     plan: &Plan,

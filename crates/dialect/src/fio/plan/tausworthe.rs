@@ -1,4 +1,4 @@
-//! The generator behind fio's random numbers, for draws that decide how much a job transfers.
+//! fio's random numbers, for draws that decide how much a job transfers.
 //!
 //! L'Ecuyer, "Maximally equidistributed combined Tausworthe generators", Mathematics of Computation
 //! 65 (1996), with fio's seeds.
@@ -17,7 +17,7 @@ const SEED_FACTOR: u64 = 0x9e37_0001;
 const FIRST_STEPS: u32 = 6;
 
 impl Tausworthe {
-    /// Creates a generator; `number` counts the clones of all jobs.
+    /// `number` counts the clones of all jobs.
     pub(super) fn new(seed: u64, number: u32, purpose: Purpose) -> Tausworthe {
         let place = purpose as u32;
         let factor = SEED_FACTOR.wrapping_pow(4 + place);

@@ -1,4 +1,4 @@
-//! A job as a halfpower workload.
+//! Turns jobs into workloads.
 
 use super::arrange::{Arrangement, ClonePlan};
 use super::jobs::Job;
@@ -9,7 +9,7 @@ use workload::{BLOCK_BYTES, Data, Pattern, Stop, Workload, rng};
 
 const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
 const PURPOSE_CLONE: u64 = 0xf10;
-/// Seed of the blocks that jobs with `dedupe_global` repeat.
+/// Seed of blocks repeated by `dedupe_global`.
 const GLOBAL_SET: u64 = 0xded0;
 
 pub(crate) fn engine(job: &Job) -> Engine {
@@ -116,7 +116,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
     }
 }
 
-/// Returns the blocks of the working set; 0: a few.
+/// 0: few blocks are repeated.
 fn repeated_blocks(job: &Job, clone: &ClonePlan) -> u64 {
     let options = &job.options;
     if !options.working_set || options.duplicate_percent == 0 {
@@ -153,7 +153,6 @@ pub(crate) fn job_workload(
     }
 }
 
-/// As in fio, ordinary pages are the default.
 fn memory(job: &Job) -> Memory {
     match (job.options.huge_pages, job.options.fixedbufs) {
         (true, _) => Memory::Huge,
@@ -162,8 +161,8 @@ fn memory(job: &Job) -> Memory {
     }
 }
 
-/// With several requests outstanding, fio's own work between two completions keeps it from sleeping
-/// and saves wake-ups; ours takes too little time for that.
+/// fio's own work between completions keeps it from sleeping. Ours takes too little time, so it
+/// polls.
 fn reap(job: &Job) -> Reap {
     match job.options.batch_complete {
         0 | 1 if engine(job).is_async() && job.effective_depth() > 1 => Reap::Poll,

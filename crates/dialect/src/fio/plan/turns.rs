@@ -1,5 +1,4 @@
-//! Maps a stream's requests to files and offsets: `file_service_type`, and the cursors of a
-//! sequential mix.
+//! Maps requests to files and offsets.
 
 use super::jobs::Job;
 use super::regions::without_holes;
@@ -13,25 +12,24 @@ use workload::{FreeMap, Normal, Permutation, SelfSimilar, Zipf, rng};
 mod own_places;
 mod spread;
 
-/// Sends a stream's requests to its job's files. The stream sees all files as one region and
-/// alternates between them. If the files follow one another, it sees a single file.
+/// The stream sees all files as one region, or a single file if they follow one another.
 #[derive(Debug, Clone)]
 pub(crate) struct FileTurns {
     files: u64,
     request_bytes: u64,
-    /// First byte and length of each file's part; the longest if they differ.
+    /// First byte and greatest length in each file.
     part: (u64, u64),
-    /// Length of each part, if they differ.
+    /// Empty if all are equal.
     lengths: Arc<[u64]>,
     service: FileService,
     draw: FileDraw,
     service_run: u64,
     open: u64,
     in_row: bool,
-    /// Writes after which a sync takes a turn; 0: none does.
+    /// Writes before a sync takes a turn; 0: never.
     sync_every: [u64; 2],
     seed: u64,
-    /// Length of a sequential run and of the gap after it; gap 0: none.
+    /// A sequential run and the gap after it; gap 0: none.
     stride: (u64, u64),
     zones: Vec<Zone>,
     bell: Option<Normal>,
@@ -42,13 +40,13 @@ pub(crate) struct FileTurns {
     spread: Option<Arc<Spread>>,
     own_places: Option<Arc<OwnPlaces>>,
     random_percent: [u8; 2],
-    /// Bytes of each file, and of the overlap with the previous sequential request; 0: none.
+    /// Length of each file, and step back of sequential requests; 0: none.
     backward: (u64, u64),
-    /// Each direction of a mix covers the whole file, with gaps.
+    /// Both directions of a mix cover the file, with gaps.
     mixes_holes: bool,
-    /// The end of a pass of such a mix; `None`: the size ends it.
+    /// End of such a mix's pass; `None`: the size.
     ends: Option<Ends>,
-    /// State that the stream's offset does not determine; shared by its threads.
+    /// Not determined by the stream's offset; shared by threads.
     state: Option<Arc<Mutex<State>>>,
 }
 
@@ -60,7 +58,7 @@ enum FileDraw {
     Normal(Normal),
 }
 
-/// Places of the distribution for each file, as in fio.
+/// As in fio.
 const PLACES_PER_FILE: u64 = 1024;
 
 impl FileDraw {
@@ -91,7 +89,7 @@ impl FileDraw {
 
 #[derive(Debug, Clone, Copy)]
 struct Ends {
-    /// The offset at which nothing is left for the next request.
+    /// Nothing is left here for another request.
     at: u64,
     passes: u64,
 }
@@ -138,18 +136,17 @@ impl Rounds {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Unvisited blocks of each file, if each is visited once.
     maps: Vec<FreeMap>,
-    /// The order of blocks in the zone with this number.
+    /// Number of a zone's visit, and its blocks.
     order: Option<(u64, Permutation)>,
     drawn: u64,
     issued: u64,
     passes: u64,
-    /// The current file, and its consecutive requests so far.
+    /// The file and its consecutive requests so far.
     stay: (u64, u64),
-    /// Requests so far, and the next offsets of a sequential read and write.
+    /// Requests so far, and next sequential offsets by direction.
     follow: (u64, [u64; 2]),
-    /// Bytes read and written in each file, if the directions have their own cursors.
+    /// Bytes read and written in each file.
     cursors: Vec<[u64; 2]>,
     places: Vec<FilePlace>,
     zone_bytes: u64,
@@ -159,7 +156,7 @@ struct State {
 }
 
 impl FileTurns {
-    /// `passes` of `None` is endless. `part` is the first byte and the length used of each file.
+    /// `passes` of `None` is endless.
     pub(crate) fn new(
         job: &Job,
         files: u64,
@@ -287,7 +284,7 @@ impl FileTurns {
         self.all_bytes()
     }
 
-    /// Returns `false` if the files are full, which ends the stream.
+    /// `false`: the files are full, which ends the stream.
     #[inline(always)]
     pub(crate) fn place(&self, request: &mut Request) -> bool {
         if self.state.is_some() {
@@ -310,8 +307,8 @@ impl FileTurns {
         true
     }
 
-    /// `moves` is false for a sync. As in fio, a full file still gets syncs until a request finds
-    /// it full.
+    /// `moves` is false for a sync. As in fio, a full file gets syncs until a request finds it
+    /// full.
     fn file_in_row(&self, state: &mut State, at: u64, moves: bool) -> u64 {
         let State { cursors, full, stay, .. } = state;
         full.resize(self.files as usize, false);
@@ -337,8 +334,8 @@ impl FileTurns {
         next
     }
 
-    /// Returns the first open file from `first` on that takes a request, opening others if none
-    /// does; otherwise `first`.
+    /// Finds an open file from `first` on, opening others if none takes a request; otherwise
+    /// `first`.
     fn in_window(&self, first: u64, mut takes: impl FnMut(&u64) -> bool) -> u64 {
         for from in (0..self.files).step_by(self.open as usize) {
             let window = from..(from + self.open).min(self.files);
@@ -352,7 +349,7 @@ impl FileTurns {
         first
     }
 
-    /// As in fio, a sync takes the turn of a request and syncs its file.
+    /// As in fio, a sync takes a request's turn and syncs its file.
     fn sync_turn(&self, state: &mut State, at: u64) {
         state.writes += 1;
         if !self.sync_every.iter().any(|&every| every > 0 && state.writes.is_multiple_of(every)) {
@@ -377,7 +374,6 @@ impl FileTurns {
         }
     }
 
-    /// Returns the offset of the next overlapping request.
     fn backward(&self, cursor: u64) -> u64 {
         let (whole, back) = self.backward;
         match cursor {

@@ -1,4 +1,4 @@
-//! Jobs that time operations on whole files or directories. They need names, not open files.
+//! Operations on whole files or directories, which need names, not open files.
 
 use super::arrange::{A_DIRECTORY, Arrangement, ClonePlan, FilePlan, Found, Lengthens, paths_of};
 use super::jobs::Job;
@@ -10,16 +10,16 @@ use machine::NewFile;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file or directory that a job creates, looks at or deletes.
+/// A file or directory of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
     pub path: PathBuf,
-    /// Bytes to lay out before the jobs start; `None`: nothing.
+    /// Bytes to lay out first; `None`: nothing.
     pub laid_out: Option<u64>,
     pub is_new: bool,
 }
 
-/// The directory's test file only shows which file system and devices are used.
+/// The directory's test file only shows the file system and devices.
 const MIN_BYTES: u64 = 4096;
 
 impl Arrangement {
@@ -129,7 +129,7 @@ impl Arrangement {
         Ok(NamedFile { laid_out: lays_out.then_some(bytes), is_new, path })
     }
 
-    /// Adds a directory's test file, which no job uses; returns its index.
+    /// No job uses the test file.
     fn directory(&mut self, path: PathBuf, block: u64) -> usize {
         let bytes = block.max(MIN_BYTES);
         if let Some(index) = self.files.iter().position(|file| file.path == path) {
@@ -149,7 +149,7 @@ impl Arrangement {
     }
 }
 
-/// `filesize` may be a range, of which the first value counts.
+/// Of a range, the first value counts.
 fn file_bytes(job: &Job, count: u64) -> Result<u64, FioError> {
     match (job.options.file_bytes, job.options.size) {
         (Some([bytes, _]), _) => Ok(bytes),

@@ -1,4 +1,4 @@
-//! fio's `--debug`: parsed options and seeds. Its other categories print nothing here.
+//! fio's `--debug`; other categories print nothing.
 
 use crate::fio::options::error::FioError;
 use crate::fio::options::job_options::Options;
@@ -7,15 +7,15 @@ use crate::fio::plan::jobs::{Plan, globals};
 use crate::fio::run::result::FioResult;
 use std::fmt::Write;
 
-/// Formats `--debug=parse`: the parsed steady-state limits.
+/// Formats `--debug=parse`: steady-state limits.
 pub fn parsed_lines(plan: &Plan) -> String {
     plan.jobs().map(|job| steady_line(&job.options)).collect()
 }
 
-/// Formats the same for sections without a job, which fio also checks with --parse-only.
+/// Formats sections without a job, which fio also checks with --parse-only.
 ///
 /// # Errors
-/// An unsupported or invalid option.
+/// An invalid option.
 pub fn parsed_globals(sections: &[Section]) -> Result<String, FioError> {
     globals(sections).map(|options| steady_line(&options))
 }
@@ -34,7 +34,7 @@ fn steady_line(options: &Options) -> String {
     format!("parse    set steady state {what}\n")
 }
 
-/// Formats `--debug=random`: the seed of each job; the same seed gives the same requests.
+/// Formats `--debug=random`: seeds, which repeat a job's requests.
 pub fn seed_lines(result: &FioResult) -> String {
     let mut text = String::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {

@@ -123,7 +123,7 @@ pub(crate) struct Latency {
     pub(crate) bins: Option<Ordered<u64>>,
 }
 
-/// The side is reads (0), writes (1) or trims (2); `None`: all combined.
+/// `None`: all sides combined.
 pub(crate) fn direction(
     entry: &Entry<'_>,
     result: &FioResult,
@@ -252,7 +252,7 @@ impl Spread {
     }
 }
 
-/// The buckets are each within 0.4 %.
+/// Buckets are within 0.4 %.
 fn deviation(histogram: &Histogram) -> f64 {
     let mean = histogram.mean();
     let squares: f64 = histogram

@@ -1,4 +1,4 @@
-//! fio's JSON, extended with a `halfpower` object.
+//! fio's JSON and a `halfpower` object.
 
 use super::direction::{Directions, Latency, Ordered, direction, latency_of};
 use super::steadystate::SteadyReport;
@@ -13,7 +13,7 @@ use measure::histogram::Histogram;
 use results::Point;
 use serde::Serialize;
 
-/// The version whose layout is written, in fio's format, with this program's name.
+/// The layout's version and this program's, in fio's format.
 pub const FIO_VERSION: &str = concat!("fio-3.33-halfpower-", env!("CARGO_PKG_VERSION"));
 
 const SCHEMA: &str = "halfpower.fio/1";
@@ -142,7 +142,7 @@ const NOTES: [&str; 5] = [
     "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process's totals, divided in proportion to requests",
 ];
 
-/// Formats fio's JSON (`json+` with all latency buckets, if `plus`), and a `halfpower` object.
+/// `plus`: `json+`, with all latency buckets.
 pub fn json(result: &FioResult, plus: bool) -> String {
     let document = Document {
         version: FIO_VERSION,
@@ -293,8 +293,7 @@ const NS_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const US_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const MS_BANDS: [u64; 12] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000, u64::MAX];
 
-/// Returns percentages. Bands exclude their upper bounds (times `unit` ns); the first begins at
-/// `from` ns.
+/// Bands exclude their upper bounds, counted in `unit` ns; the first begins at `from` ns.
 fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f64> {
     let total = latency.count().max(1) as f64;
     let mut low = from;

@@ -59,10 +59,10 @@ impl Kind {
     }
 }
 
-/// Returns the requested logs: paths and texts. Columns: milliseconds; value (KiB/s, requests/s or
-/// ns); 0 for reads, 1 for writes, 2 for trims; bytes of the request (0 if averaged); with
-/// `log_offset` its offset; its priority, with `log_prio` the kernel's value and otherwise 1 for
-/// the real-time class. As in fio, the `slat` log is empty if submission is not measured.
+/// Returns paths and texts. Columns: milliseconds; KiB/s, requests/s or ns; side (0 read, 1 write,
+/// 2 trim); bytes (0 if averaged); with `log_offset` the offset; priority (with `log_prio` the
+/// kernel's value, otherwise 1 for real time). As in fio, the `slat` log is empty if submission is
+/// not measured.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {
@@ -107,8 +107,7 @@ pub fn aggregate_log_paths(prefix: &str) -> [PathBuf; 2] {
     ["read", "write"].map(|side| PathBuf::from(format!("{prefix}-{side}_bw.log")))
 }
 
-/// Returns the logs of `--bandwidth-log`: bandwidth of all jobs for each half second. Columns as in
-/// [`logs`].
+/// Formats `--bandwidth-log`: all jobs, by half seconds. Columns as in [`logs`].
 pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)> {
     let mut texts = [String::new(), String::new()];
     let jobs = || result.groups.iter().flat_map(|group| &group.jobs);
@@ -133,7 +132,7 @@ pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)
     aggregate_log_paths(prefix).into_iter().zip(texts).collect()
 }
 
-/// Returns the logs that a clone will write.
+/// Lists logs that a clone will write.
 pub fn log_paths(job: &Job, clone: u32) -> Vec<PathBuf> {
     let trace = job.options.logs.requests.iter().map(PathBuf::from);
     named(job, clone).into_iter().map(|(path, _)| path).chain(trace).collect()

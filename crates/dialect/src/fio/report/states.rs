@@ -1,10 +1,10 @@
-//! `verify_state_save`: the states after a run.
+//! `verify_state_save`.
 
 use crate::fio::plan::state::{VerifyState, state_path};
 use crate::fio::run::result::FioResult;
 use std::path::{Path, PathBuf};
 
-/// Returns the states to save after a run, with their paths.
+/// Returns paths and texts of states.
 pub fn saved_states(result: &FioResult, directory: &Path) -> Vec<(PathBuf, String)> {
     let jobs =
         result.groups.iter().flat_map(|group| &group.jobs).filter(|job| job.job.saves_state());

@@ -1,4 +1,4 @@
-//! A line of figures per entry, separated by semicolons.
+//! A line per entry, with figures separated by semicolons.
 
 use super::direction::Ordered;
 use super::direction::{Direction, Latency};
@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 const PERCENTILES: usize = 20;
 
-/// Formats the report in layout version 2 to 5.
+/// Formats layout version 2 to 5.
 pub fn terse(result: &FioResult, version: u8) -> String {
     result.entries().iter().map(|entry| line(entry, result, version) + "\n").collect()
 }
@@ -55,7 +55,7 @@ fn line(entry: &Entry<'_>, result: &FioResult, version: u8) -> String {
     line
 }
 
-/// Formats times in microseconds.
+/// In microseconds.
 fn of_latency(latency: &Latency) -> [String; 4] {
     let real = |ns: f64| format!("{:.6}", ns / 1000.0);
     [

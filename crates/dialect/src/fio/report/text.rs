@@ -1,4 +1,4 @@
-//! The report for people: fio's lines that people and scripts look for, and halfpower's additions.
+//! fio's lines that people and scripts look for, and halfpower's additions.
 
 use super::direction::Ordered;
 use super::direction::{Direction, Latency, PriorityReport};
@@ -11,7 +11,7 @@ use std::fmt::{self, Write};
 
 const NO_WRITE_FAILS: &str = "writing to a String cannot fail";
 
-/// Formats each entry's rates, latencies and depths; then the groups, the devices and the warnings.
+/// Formats entries, then groups, devices and warnings.
 pub fn text(result: &FioResult) -> String {
     let mut text = String::new();
     write(&mut text, result).expect(NO_WRITE_FAILS);
@@ -198,7 +198,7 @@ fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::
     Ok(())
 }
 
-/// As in fio, the unit is the largest in which all figures have enough digits.
+/// As in fio, the largest unit that keeps enough digits.
 fn unit(latency: &Latency) -> (&'static str, f64) {
     let fits = |ns: f64| {
         latency.min as f64 > 2.0 * ns

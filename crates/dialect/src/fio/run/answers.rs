@@ -1,7 +1,5 @@
-//! Reports while jobs still run: fio's `--status-interval`.
-//!
-//! Each stream answers the reporter at its next request or completion with a copy of its
-//! statistics, so requests need no lock, and a report has no half-counted request.
+//! `--status-interval`: each stream answers at its next request or completion with a copy of its
+//! statistics, so requests need no lock and none is half-counted.
 
 use super::core::Core;
 use super::filter::{Filter, ignores};
@@ -15,10 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A report does not wait longer for streams that have no request to end.
+/// The longest wait for streams without a request to end.
 const ANSWER: Duration = Duration::from_millis(50);
 
-/// The last answer of each stream of a group.
 #[derive(Debug)]
 pub(crate) struct Board {
     asked: AtomicU64,
@@ -27,7 +24,7 @@ pub(crate) struct Board {
 
 #[derive(Debug, Clone, Default)]
 struct Post {
-    /// The maximum: the stream has ended.
+    /// Maximum: the stream has ended.
     answers: u64,
     recorded: CloneStats,
 }
@@ -102,7 +99,7 @@ pub(crate) struct Running<'a> {
     pub(crate) status: &'a Status<'a>,
     pub(crate) board: Arc<Board>,
     pub(crate) unfinished: &'a Unfinished<'a>,
-    /// The result without this group.
+    /// Without this group.
     pub(crate) so_far: FioResult,
 }
 

@@ -1,5 +1,4 @@
-//! Reads back data while writing continues: `verify_backlog`, and verification after each pass of
-//! `loops`.
+//! `verify_backlog`, and verification after each pass of `loops`.
 
 use super::contested::Contest;
 use super::pending_verify::{PendingVerify, Piece, Read};
@@ -11,20 +10,20 @@ use measure::histogram::Histogram;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogInterval {
     Writes(u64),
-    /// A pass of this many bytes.
+    /// Bytes of a pass.
     Bytes(u64),
 }
 
 pub(crate) struct Backlog {
     stats: CloneVerify,
-    /// Set if other streams may write the same blocks, or if this stream's writes overlap.
+    /// Set if writes of this or other streams may overlap.
     contest: Option<Contest>,
     every: BacklogInterval,
-    /// Writes read back before the next one; 0: all. As in fio, a batch that exceeds the interval
+    /// Writes read back before the next one; 0: all. As in fio, a batch beyond the interval
     /// continues with later writes.
     batch: u64,
     batch_left: u64,
-    /// Writes or bytes since the last reading.
+    /// Since the last reading.
     counted: u64,
     written: PendingVerify,
     reading: Vec<Piece>,
@@ -36,9 +35,9 @@ pub(crate) struct Backlog {
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
     reading_since: Nanos,
-    /// Time of all readings before the current one.
+    /// Without the current reading.
     reading_ns: Nanos,
-    /// Time of readings before the last own request.
+    /// Readings before the last own request.
     between_ns: Nanos,
 }
 
@@ -82,7 +81,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the last request's excess over the pass; the next pass has its full length again.
+    /// Returns the excess over the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
             BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),
@@ -94,7 +93,7 @@ impl Backlog {
         self.next.is_some()
     }
 
-    /// `None`: ask the stream. `over`: the stream has ended; `late`: because its time is over.
+    /// `None`: ask the stream. `late`: its time is over.
     pub(crate) fn before(
         &mut self,
         now: Nanos,
@@ -159,8 +158,7 @@ impl Backlog {
         self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 
-    /// Returns the time that is not the stream's own: as in fio, readings after each pass, but not
-    /// after some writes.
+    /// As in fio, only readings after each pass are not the stream's time.
     pub(crate) fn apart_ns(&self) -> Nanos {
         match self.every {
             BacklogInterval::Bytes(_) => self.between_ns,

@@ -1,10 +1,10 @@
-//! Tracks overlapping writes and checked reads: which bytes certainly come from one write.
+//! Tracks which bytes certainly come from one write.
 
 use super::pending_verify::Piece;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An earlier job left the bytes.
+/// Left by an earlier job.
 const UNWRITTEN: u64 = 0;
 
 #[derive(Debug, Clone, Copy)]
@@ -12,16 +12,16 @@ struct Write {
     number: u64,
     offset: u64,
     end: u64,
-    /// Index of the settings that made its blocks; `None`: not verified.
+    /// Index of its blocks' settings; `None`: not verified.
     maker: Option<usize>,
-    /// It was in flight together with an overlapping write: either may have won.
+    /// In flight with an overlapping write: either may have won.
     overlapped: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     count: u64,
-    /// The last write of each byte: file and first byte, up to an end.
+    /// The last write by file and first byte, up to an end.
     last: BTreeMap<(usize, u64), (u64, Write)>,
     under_way: Vec<(usize, Write)>,
 }
@@ -55,8 +55,7 @@ impl State {
         write.number
     }
 
-    /// Returns the number of the write that alone left these bytes, if it has ended and has the
-    /// same `maker`.
+    /// Returns the ended write of `maker` that alone left these bytes.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
         let Some((&(_, start), &(until, write))) = self
@@ -73,7 +72,7 @@ impl State {
     }
 }
 
-/// Writes of all streams of a run to files in which requests may overlap.
+/// All writes to files in which requests may overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Contested(Mutex<State>);
 
@@ -107,7 +106,7 @@ impl Contest {
         self.all.with(|state| state.under_way.retain(|(_, write)| write.number != number));
     }
 
-    /// `None`: several writes or another job may have left the bytes.
+    /// `None`: others may have left the bytes.
     pub(crate) fn known(&self, piece: &Piece) -> Option<u64> {
         let file = self.files[piece.target as usize];
         self.all.with(|state| state.known(file, piece.offset, piece.len, self.maker?))

@@ -1,4 +1,4 @@
-//! Connects the jobs of a set: shares of a flow, a common end, a watch for a steady rate.
+//! Connects the jobs of a set.
 
 use super::flow::FlowGroup;
 use super::group::{Group, streams_of};

@@ -1,4 +1,4 @@
-//! The part of a stream that every job has.
+//! The part that all streams have.
 
 use super::failures::Failures;
 use super::guide::{Guide, TraceStep};
@@ -24,19 +24,19 @@ pub(crate) struct Core {
     pub(crate) trims: Option<Trims>,
     pub(crate) guide: Option<Guide>,
     pub(crate) rates: Option<Rates>,
-    /// The guide or the rates decide about the next request.
+    /// The guide or the rates decide on requests.
     pub(crate) is_led: bool,
-    /// The next sync, and its file (`None`: all files).
+    /// The next sync and its file; `None`: all files.
     pub(crate) due: Option<(Stability, Option<u32>)>,
     pub(crate) between_passes: bool,
     pub(crate) has_rest: bool,
-    /// The files have no room left, or a limit ended the stream.
+    /// No room is left, or a limit ended it.
     pub(crate) ended: bool,
     pub(crate) is_full: bool,
     pub(crate) fills: bool,
     pub(crate) no_space: bool,
     pub(crate) tolerated: Tolerated,
-    /// Bytes of this pass, and those after which something happens; the maximum: nothing does.
+    /// Bytes of this pass; at `pass_bytes` something happens.
     pub(crate) passed: u64,
     pub(crate) pass_bytes: u64,
     pub(crate) reads_back: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Core {
     pub(crate) leaves: bool,
     pub(crate) checks: bool,
     pub(crate) gives_priorities: bool,
-    /// Empty: use the stream's data.
+    /// Empty: the stream's data.
     pub(crate) pattern: Box<[u8]>,
 }
 
@@ -52,14 +52,14 @@ pub(crate) struct Core {
 pub(crate) struct Slot {
     pub(crate) at: Nanos,
     pub(crate) offset: u64,
-    /// The maximum: the call has not returned.
+    /// Maximum: not returned yet.
     pub(crate) returned_at: Nanos,
     pub(crate) bytes: u32,
     pub(crate) target: u32,
     pub(crate) side: u8,
-    /// The priority passed to the kernel.
+    /// Priority passed to the kernel.
     pub(crate) given: u16,
-    /// The priority that takes effect.
+    /// Priority in effect.
     pub(crate) effective: u16,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Issue {
 /// Requests whose submitting call has not returned.
 pub(crate) struct Submissions {
     pub(crate) open: Vec<u32>,
-    /// A simulated machine has no call whose return it could report.
+    /// False on simulated machines, which have no call.
     pub(crate) reported: bool,
 }
 
@@ -133,7 +133,7 @@ impl Core {
         self.record.begin(self.measured_from);
     }
 
-    /// Skips a pause; the rate does not catch up with it.
+    /// The rate does not catch up with the pause.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         self.stream.skip(|interval_ns| skipped_ns(pause as f64, interval_ns));
         if let Some(rates) = &mut self.rates {
@@ -141,13 +141,13 @@ impl Core {
         }
     }
 
-    /// Returns when the schedule allows the next request; `None` without a schedule.
+    /// `None` without a schedule.
     fn next_due(&self) -> Option<Nanos> {
         self.rates.as_ref().map(Rates::next_due).or_else(|| self.stream.next_due())
     }
 
-    /// Ends a job with a rate as fio does, which waits to issue a request and then finds that no
-    /// whole one is left. Returns when to go on; `None` the second time.
+    /// With a rate, fio waits to issue a request, then finds that no whole one is left. Returns
+    /// when to go on; `None` the second time.
     pub(crate) fn wait_for_rest(&mut self, now: Nanos) -> Option<Nanos> {
         let waits = std::mem::take(&mut self.has_rest);
         let due = self.next_due().filter(|_| waits)?.min(self.stream.deadline());
@@ -208,7 +208,7 @@ impl Core {
         }
     }
 
-    /// Not `fresh`: the request is the write after a trim of the same blocks.
+    /// Not `fresh`: the write after a trim.
     #[inline(always)]
     fn issue(&mut self, mut request: Request, fresh: bool, now: Nanos) -> Next {
         if self.guide.is_none() && fresh {
@@ -325,7 +325,7 @@ impl Core {
         }
     }
 
-    /// Returns `false` for a trim whose write follows, and what is in the measured part.
+    /// Returns `false` if a trim's write follows, and what is measured.
     #[inline(always)]
     pub(crate) fn complete(&mut self, completion: Completion, now: Nanos) -> (bool, Option<Done>) {
         // A blocking engine completes without asking for more requests.
@@ -379,7 +379,7 @@ impl Core {
         true
     }
 
-    /// Returns `false` if the stream must stop.
+    /// `false`: the stream must stop.
     pub(crate) fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
         if !self.tolerates(completion) {
             return false;

@@ -1,4 +1,4 @@
-//! Runs a plan on a machine: creates the files, then runs the sets of jobs in order.
+//! Runs a plan.
 
 use super::failures::JobError;
 use super::group::{Ended, Group, NotRun};
@@ -19,10 +19,10 @@ use machine::{Buffers, Machine, Nanos, TargetFacts, TargetKind, TargetSpec};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Refuses what this machine cannot do, before anything is written.
+/// Refuses plans before anything is written.
 ///
 /// # Errors
-/// An engine that is not available here.
+/// An engine that is not available.
 pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioError> {
     let engines = machine.capabilities().engines;
     for job in plan.jobs() {
@@ -40,8 +40,8 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
     Ok(())
 }
 
-/// Replaces io_uring, which job files for other computers often name, with libaio or threads if the
-/// system refuses it. Each replacement adds a warning.
+/// Replaces a refused io_uring, which job files often name, with libaio or threads, and adds a
+/// warning.
 pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
     let engines = machine.capabilities().engines;
     let mut said = None;
@@ -71,27 +71,26 @@ fn check_memory<M: Machine>(
     Ok(())
 }
 
-/// The settings of a run.
+/// Settings of a run.
 #[derive(Clone, Copy, Default)]
 pub struct RunSettings<'a> {
-    /// Files that hold a file system may be overwritten.
+    /// File systems may be overwritten.
     pub destroy_signed: bool,
     pub cleanup: bool,
     pub status: Option<&'a Status<'a>>,
 }
 
-/// What a program does before and after each set of jobs.
+/// Acts before and after each set.
 pub trait AroundSets {
     /// Called before a set.
     ///
     /// # Errors
-    /// [`machine::Error::Interrupted`] ends the run; after others, the jobs of the set fail and the
-    /// next set runs.
+    /// [`machine::Error::Interrupted`] ends the run; others only fail the set's jobs.
     fn begins(&mut self, _jobs: &[Job]) -> machine::Result<()> {
         Ok(())
     }
 
-    /// Called after a set, unless it was interrupted; returns whether the next set may run.
+    /// Called unless interrupted; returns whether the next set may run.
     fn has_ended(&mut self, _jobs: &[Job]) -> bool {
         true
     }
@@ -99,12 +98,11 @@ pub trait AroundSets {
 
 impl AroundSets for () {}
 
-/// Runs sets of jobs in order. Files stay, unless `cleanup` is set. A failed job has its error in
-/// its result, and the others continue.
+/// Runs sets in order. Files of a successful run stay, unless `cleanup` is set. A failed job has
+/// its error in its result; the others continue.
 ///
 /// # Errors
-/// A file that cannot be created or opened, a workload that makes no sense on its file, a user's
-/// interrupt.
+/// A file that cannot be opened, a workload that does not fit it, a user's interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     system_stats: &dyn SystemStats,
@@ -267,10 +265,10 @@ impl<M: Machine> All<'_, M> {
     }
 }
 
-/// Opened files, jobs without files, and each planned file's index among the opened ones.
+/// Opened files, failed jobs, and each file's index among the opened.
 type LaidOut<T> = (Vec<T>, Vec<((usize, usize), JobError)>, Vec<Option<usize>>);
 
-/// As in fio, jobs whose files do not fit fail, and the others run.
+/// As in fio, only jobs whose files do not fit fail.
 fn lay_out<M: Machine>(
     machine: &M,
     specs: &[TargetSpec],
@@ -357,7 +355,6 @@ fn check_jobs(
     Ok(())
 }
 
-/// A simulated machine does not trim, and stores no data to read back.
 fn check_simulated(job: &Job) -> Result<(), FioError> {
     if job.trims() {
         let mode = if job.options.trims { job.options.mode } else { "trim (read_iolog)" };
@@ -455,5 +452,5 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
 }
 
 const GROWING_BYTES: u64 = 4096;
-/// Jobs without I/O may name sizes that do not fit on any file system.
+/// Jobs without I/O may name sizes that fit nowhere.
 const IDLE_BYTES: u64 = 1 << 20;

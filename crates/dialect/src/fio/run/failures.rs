@@ -9,7 +9,7 @@ const OVER_QUOTA: i32 = 122;
 /// Why a job failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobError {
-    /// The system's number, as fio reports it.
+    /// As fio reports it.
     pub errno: i32,
     pub text: String,
 }
@@ -27,12 +27,11 @@ impl From<machine::Error> for JobError {
     }
 }
 
-/// Tolerated failures. Their requests count as done, but their bytes and latencies are not
-/// reported.
+/// Tolerated failures: requests count, but not their bytes and latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Failures {
     pub count: u64,
-    /// The first system error number; 0: no failure.
+    /// First error number; 0: none.
     pub first: i32,
 }
 
@@ -48,7 +47,7 @@ impl Failures {
         matches!(-completion.result, NO_SPACE | OVER_QUOTA)
     }
 
-    /// fio tolerates any ignored error or, without `ignore_error`, an I/O error of the device.
+    /// As in fio, without `ignore_error` only the device's I/O errors pass.
     pub(crate) fn passing(completion: Completion, ignored: Errors) -> Option<Failures> {
         let first = -completion.result;
         let passes = if ignored.is_empty() {

@@ -1,32 +1,31 @@
-//! Features that hold, watch or end a stream, in this order: status, steady rate, verification,
-//! common end, pauses, flow, limits, syncs, batches, priorities, trace, whole files.
+//! Features that hold, watch or end a stream.
 
 use super::core::{Core, Issue};
 use super::finished::Finished;
 use super::stream_stats::Done;
 use machine::{Completion, Nanos, Next, Request, Stability};
 
-/// No method has a default, so that a new one is considered for every feature:
-/// [`ignores`](ignores!) lists those that a feature does not need.
+/// No method has a default, so that each feature considers new ones. [`ignores`](ignores!) lists
+/// unneeded ones.
 pub(crate) trait Filter: Send {
     fn begin(&mut self, core: &Core);
 
-    /// Returns `None` to go on.
+    /// `None`: go on.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next>;
 
     fn issued(&mut self, core: &mut Core, issue: &Issue);
 
     fn idle(&mut self, next: Next);
 
-    /// `done` is absent if the request failed or is not in the measured part. `whole`: not a trim
-    /// whose write follows.
+    /// `done` is absent for failed and unmeasured requests. `whole`: not a trim whose write
+    /// follows.
     fn completed(&mut self, core: &mut Core, slot: u32, whole: bool, done: Option<&Done>);
 
     fn synced(&mut self, core: &mut Core, what: Stability, began: Nanos, ended: Nanos);
 
     fn owes(&mut self, core: &Core) -> Option<Stability>;
 
-    /// `done`: the stream made all of its requests.
+    /// `done`: all requests were made.
     fn left(&mut self, done: bool);
 
     fn fails(&mut self);

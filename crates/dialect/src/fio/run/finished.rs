@@ -7,12 +7,12 @@ use measure::Stream;
 pub(crate) struct Finished {
     pub(crate) stream: Stream,
     pub(crate) record: StreamStats,
-    /// The stream ran out of room, or some failed requests counted as done.
+    /// No room was left, or failed requests counted as done.
     pub(crate) complete: bool,
     pub(crate) no_space: bool,
-    /// Kept writes, in reading order.
+    /// Writes, in reading order.
     pub(crate) kept: Vec<Piece>,
     pub(crate) contest: Option<Contest>,
-    /// The failure that ended an operation on whole files.
+    /// Of an operation on whole files.
     pub(crate) failed: Option<JobError>,
 }

@@ -1,4 +1,4 @@
-//! One stream of a fio job: its requests, and the features that were asked for.
+//! One stream of a job, with its features.
 
 mod source;
 
@@ -33,13 +33,12 @@ use workload::rng;
 pub(crate) struct FioStream {
     core: Core,
     filters: Vec<Box<dyn Filter>>,
-    /// Filters take part in each request, not only between passes.
+    /// Filters act on requests, not only between passes.
     filters_each: bool,
     delay: Nanos,
     starts: Nanos,
     begun: bool,
-    /// The clock ends the stream, which has then run until that time, also if its next request was
-    /// not due.
+    /// The clock ends the stream; it has then run until that time even if no request was due.
     is_clocked: bool,
 }
 
@@ -59,7 +58,6 @@ pub(crate) struct StreamState {
 }
 
 impl FioStream {
-    /// `chance` seeds the start delay.
     pub(crate) fn new(
         mut stream: Stream,
         job: &Job,

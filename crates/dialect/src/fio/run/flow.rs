@@ -1,4 +1,4 @@
-//! Keeps the activity of jobs in proportion: fio's `flow`.
+//! fio's `flow`: keeps jobs in proportion.
 
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
@@ -6,28 +6,28 @@ use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum lead over the slowest job, in requests per unit of weight, to keep a fast device busy
-/// between clock ticks. It is constant, so it does not affect the long-term ratio.
+/// Maximum lead over the slowest, in requests per unit of weight, to keep a fast device busy
+/// between clock ticks. A constant does not affect the long-term ratio.
 const AHEAD: u64 = 8;
 const PAUSE_NS: Nanos = 50_000;
-/// A member silent for this long has failed; the others no longer wait.
+/// A member silent for this long has failed.
 const SILENT_NS: Nanos = 5_000_000_000;
 
-/// The clones of all jobs that share a `flow_id`.
+/// Clones that share a `flow_id`.
 #[derive(Debug)]
 pub(crate) struct FlowGroup {
     members: Vec<Member>,
-    /// Start of the first member, plus one; 0: not yet.
+    /// First start, plus one; 0: not yet.
     began: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Member {
     weight: u64,
-    /// Requests issued, as if the member had started with the first one.
+    /// Requests, as if started with the first member.
     issued: AtomicU64,
     streams: AtomicU64,
-    /// Time of the last question, plus one; 0: never.
+    /// When it last asked, plus one; 0: never.
     heard: AtomicU64,
 }
 
@@ -42,7 +42,7 @@ impl FlowGroup {
         FlowGroup { members: weights.map(member).collect(), began: AtomicU64::new(0) }
     }
 
-    /// Returns the requests per unit of weight.
+    /// In requests per unit of weight.
     fn slowest_other(&self, member: usize, now: Nanos) -> Option<u64> {
         let began = self.began.load(Ordering::Relaxed);
         let running = |(index, other): &(usize, &Member)| {
@@ -79,7 +79,7 @@ impl Flow {
         self.joined = true;
     }
 
-    /// A stream that was not expected owes nothing for the time before.
+    /// An unexpected stream owes nothing for the past.
     fn join(&mut self, now: Nanos) {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A set of jobs that run together.
+//! A set of concurrent jobs.
 
 use super::backlog::BacklogInterval;
 use super::failures::JobError;
@@ -23,7 +23,7 @@ pub(crate) enum Ended {
     Interrupted(GroupResult),
 }
 
-/// A job that does not run (set index and index in it), and its error.
+/// A job that does not run (set, index in it), and its error.
 pub(crate) type NotRun = ((usize, usize), Option<JobError>);
 
 pub(super) type Verified = Vec<Option<Arc<VerifyStats>>>;
@@ -32,7 +32,7 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) jobs: &'a [Job],
     pub(crate) number: usize,
-    /// The arrangement of all sets.
+    /// Also jobs that do not run.
     pub(crate) asked: &'a Arrangement,
     pub(crate) not_run: &'a [NotRun],
     pub(crate) clones: Vec<&'a ClonePlan>,
@@ -40,7 +40,7 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) targets: &'a [M::Target],
     pub(crate) facts: &'a [TargetFacts],
     pub(crate) system_stats: &'a dyn SystemStats,
-    /// Seed of jobs that must not repeat (`randrepeat=0`).
+    /// Seed with `randrepeat=0`.
     pub(crate) chance: u64,
     pub(crate) status: Option<(&'a Status<'a>, FioResult)>,
 }
@@ -57,7 +57,7 @@ impl<'a, M: Machine> Group<'a, M> {
             .unwrap_or_else(|| self.never_opened())
     }
 
-    /// Runs parts, each with its job's index, for errors.
+    /// Job indexes are for errors.
     pub(super) fn run_parts<S: RequestSource>(
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
@@ -113,7 +113,7 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// Returns the planned sizes of files that could not be created.
+    /// Describes files that could not be created.
     pub(super) fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
@@ -128,7 +128,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// Returns `None` if the job reads back only at the end.
+/// `None`: reading back only at the end.
 pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();

@@ -1,4 +1,4 @@
-//! A source of requests that replaces a stream's own sequence: a trace, or the writes to check.
+//! Replaces a stream's own sequence.
 
 use super::read_back::Written;
 use crate::fio::options::trace::{Action, Entry, Trace};
@@ -17,7 +17,7 @@ impl Guide {
         }
     }
 
-    /// The next step stays the same until [`Guide::done`].
+    /// The step stays until [`Guide::done`].
     pub(crate) fn next_step(&mut self, now: Nanos) -> TraceStep {
         match self {
             Guide::Trace(player) => player.next_step(now),
@@ -33,7 +33,7 @@ impl Guide {
     }
 }
 
-/// Reads what a job that only verifies would have written.
+/// Reads what a `verify_only` job would write.
 pub(crate) struct Writes {
     written: Written,
     ahead: Option<Entry>,

@@ -1,21 +1,21 @@
-//! fio's `write_hist_log`: latency histograms of time intervals.
+//! fio's `write_hist_log`.
 
 use crate::fio::options::kinds::{Logs, MAX_COARSENESS};
 use machine::Nanos;
 
-/// Bins of each power of two, as a binary logarithm.
+/// log2 of the bins per power of two.
 const BITS: u32 = MAX_COARSENESS;
 /// fio's bins cover 29 powers of two.
 const BINS: usize = 29 << BITS;
 
-/// Bins are exact up to 128 ns, then within 1/64.
+/// Exact up to 128 ns, then within 1/64.
 fn bin(ns: u64) -> usize {
     let above = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
     let index = (u64::from(above) << BITS) + (ns >> above);
     (index as usize).min(BINS - 1)
 }
 
-/// The requests of one direction that ended in one interval.
+/// Requests of one direction that ended in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
     pub(crate) end_ns: Nanos,
@@ -24,7 +24,7 @@ pub struct Interval {
     pub(crate) counts: Vec<u32>,
 }
 
-/// Histograms of equal time intervals, by direction.
+/// Histograms by interval and direction.
 #[derive(Debug, Clone)]
 pub struct HistogramLog {
     width_ns: Nanos,
@@ -67,7 +67,7 @@ impl HistogramLog {
         counts[bin(latency_ns) >> self.coarseness] += 1;
     }
 
-    /// As in fio, an interval still open at the end of the run is dropped.
+    /// As in fio, an interval open at the end is dropped.
     #[cold]
     fn close(&mut self) {
         for (side, (bytes, counts)) in self.open.iter_mut().enumerate() {

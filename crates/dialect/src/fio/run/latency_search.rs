@@ -1,8 +1,7 @@
-//! Searches for the highest queue depth that meets a latency target: fio's `latency_target`.
+//! fio's `latency_target`: finds the highest depth that meets a latency target.
 //!
-//! A job begins with one request outstanding. After each window the depth grows if enough of the
-//! window's requests met the target, and shrinks otherwise. It doubles until one depth fails, then
-//! bisects. When it no longer changes, the job runs and reports one more window at that depth.
+//! The depth doubles from 1 until a window misses the target, then bisects. When it no longer
+//! changes, the job runs and reports one more window.
 
 use crate::fio::options::latency_goal::LatencyGoal;
 use machine::Nanos;
@@ -20,12 +19,12 @@ pub(crate) struct Search {
     goal: LatencyGoal,
     max: u32,
     depth: u32,
-    /// The highest depth that met the target, and the lowest that did not.
+    /// Highest depth that met the target, and lowest that failed.
     held: u32,
     failed: Option<u32>,
-    /// Consecutive windows that met the target just below the depth that did not.
+    /// Consecutive windows that met it just below the failed depth.
     held_in_row: u32,
-    /// Start of the window, its requests, and those that took too long.
+    /// The window's start, requests and late requests.
     since: Nanos,
     done: u64,
     late: u64,
@@ -88,7 +87,7 @@ impl Search {
         if in_flight < self.depth { Step::Issue } else { Step::Hold }
     }
 
-    /// Counts a request; `false` if it exceeded the limit and no smaller depth is left.
+    /// `false`: too slow, and no smaller depth is left.
     #[inline]
     pub(crate) fn complete(&mut self, latency_ns: Nanos) -> bool {
         if self.drains {
@@ -130,7 +129,7 @@ impl Search {
         false
     }
 
-    /// Returns `false` if the depth was 1 already.
+    /// `false`: the depth was 1 already.
     fn shrink(&mut self) -> bool {
         if self.depth == 1 {
             return false;

@@ -1,5 +1,4 @@
-//! Ends a stream whose requests take too long or whose rate is too low, and searches for the queue
-//! depth.
+//! Ends streams that are too slow, and searches for the queue depth.
 
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
@@ -10,12 +9,12 @@ use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next};
 
 pub(crate) struct Limits {
-    /// Limits of reads and of other requests; 0: none.
+    /// Of reads and other requests; 0: none.
     max_ns: [Nanos; 2],
     rates: Option<RateWatch>,
-    /// Requests until the end (`number_ios` of several sizes).
+    /// `number_ios` with several sizes.
     requests_left: Option<u64>,
-    /// The record is for use once the depth is found.
+    /// Recorded once the depth is found.
     search: Option<(Search, Box<StreamStats>)>,
 }
 

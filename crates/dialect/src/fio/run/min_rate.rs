@@ -1,4 +1,4 @@
-//! Stops a job with an error: a request took too long, or a rate was below its minimum.
+//! Fails a job that is too slow.
 
 use super::failures::IO_ERROR;
 use super::failures::JobError;
@@ -8,14 +8,14 @@ use machine::Nanos;
 use machine::units::show_time;
 
 const TIMED_OUT: i32 = 110;
-/// Rates are not checked before, as in fio.
+/// As in fio, rates are not checked before.
 const SETTLES_NS: Nanos = 2_000_000_000;
 
 /// Why a job stopped itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     Latency(Nanos),
-    /// In bytes per second if `bytes`, otherwise in requests per second.
+    /// Per second: bytes if `bytes`, otherwise requests.
     Rate {
         bytes: bool,
         min: u64,
@@ -58,7 +58,7 @@ impl StopReason {
 pub(crate) struct RateWatch {
     min_rates: MinRates,
     settled_at: Nanos,
-    /// Requests and bytes so far, of reads and of writes.
+    /// Requests and bytes, by direction.
     done: [[u64; 2]; 2],
     last: [Option<(Nanos, [u64; 2])>; 2],
 }
@@ -72,7 +72,6 @@ impl RateWatch {
         self.settled_at = now.saturating_add(SETTLES_NS);
     }
 
-    /// A side of 0 is a read, 1 a write.
     #[inline]
     pub(crate) fn complete(&mut self, now: Nanos, side: usize, bytes: u32) -> Option<StopReason> {
         let done = self.done.get_mut(side)?;

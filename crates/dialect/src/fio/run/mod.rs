@@ -1,4 +1,4 @@
-//! Runs a plan on a machine: one stream per clone, and its statistics.
+//! Runs a plan on a machine.
 
 mod answers;
 pub(super) mod backlog;

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl<M: Machine> Group<'_, M> {
-    /// The recorders are in clone order, with each clone's together.
+    /// Recorders are in clone order.
     pub(crate) fn results(
         &self,
         recorders: Vec<Finished>,
@@ -148,7 +148,7 @@ struct JobRecords {
 
 struct JobTimes {
     began: Nanos,
-    /// The latest start of a final sync, and the latest end.
+    /// Latest start and latest end of final syncs.
     end_sync: Option<(Nanos, Nanos)>,
 }
 
@@ -167,7 +167,7 @@ impl JobTimes {
         }
     }
 
-    /// A job whose streams sync at their ends lasts until the last sync ends.
+    /// A job lasts until its final syncs end.
     fn set_flush(&self, ramp_ns: Nanos, usage: &mut Usage) {
         if let Some((written, stable)) = self.end_sync {
             usage.elapsed_ns = written.saturating_sub(self.began.saturating_sub(ramp_ns));
@@ -185,8 +185,7 @@ impl<M: Machine> Group<'_, M> {
         job
     }
 
-    /// Returns the result of a job whose files could not be laid out, or that only had to lay them
-    /// out.
+    /// For jobs that failed to lay out files, or only had to.
     pub(crate) fn without_a_run(&self, index: usize, unix_ms: u64) -> JobResult {
         let job = &self.jobs[index];
         let asked: Vec<&ClonePlan> =
@@ -222,7 +221,7 @@ impl<M: Machine> Group<'_, M> {
 
 const NO_DATA: i32 = 61;
 
-/// Divides by requests, and leaves out what cannot be divided.
+/// Leaves out what cannot be divided.
 fn share(usage: &Usage, part: f64) -> Usage {
     let of = |ns: Nanos| (ns as f64 * part) as Nanos;
     let mut cpu = usage.cpu;
@@ -233,7 +232,7 @@ fn share(usage: &Usage, part: f64) -> Usage {
 
 type Traffic = ([u64; 2], bool);
 
-/// The record splits only the measured part, so its ratio is scaled to the total with the ramp.
+/// Scales the measured ratio to the total with the ramp.
 fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &StreamStats) {
     let [reads, writes, _] = record.bytes.map(|bytes| bytes as f64);
     let whole = stream.completed_bytes_with_ramp() as f64 / (reads + writes).max(1.0);
@@ -241,7 +240,7 @@ fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &StreamStats) {
     sums[1] += (writes * whole) as u64;
 }
 
-/// Sets the bytes that other jobs of the set requested from the devices.
+/// Sets bytes that other jobs requested.
 fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     let others = |direct: bool, op: usize| {
         let sum: u64 = all.iter().filter(|job| job.1 == direct).map(|job| job.0[op]).sum();

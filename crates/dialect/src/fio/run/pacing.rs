@@ -1,4 +1,4 @@
-//! Holds or ends a stream for reasons other than its workload.
+//! Features that hold or end a stream.
 
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
     ns: Nanos,
-    /// Requests and time between pauses, whichever is over first; 0: time does not count.
+    /// Between pauses, whichever is over first; 0: time does not count.
     blocks: Option<u64>,
     io_ns: Nanos,
     issued: u64,
     side: usize,
     until: Nanos,
-    /// The rate does not catch up with the pauses.
+    /// `rate_ignore_thinktime`.
     ignored: bool,
 }
 
@@ -102,7 +102,7 @@ impl Filter for Exit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batching {
     submit: u32,
-    /// Completions to wait for before replacing any.
+    /// Completions before replacing any.
     complete: u32,
     filling: bool,
     row: u32,
@@ -110,7 +110,7 @@ pub(crate) struct Batching {
 }
 
 impl Batching {
-    /// Returns `None` if free slots are filled at once.
+    /// `None`: free slots are filled at once.
     pub(crate) fn of(job: &Job, depth: u32) -> Option<Batching> {
         let options = &job.options;
         // In fio 0 means all.

@@ -37,7 +37,7 @@ pub(crate) struct Read {
     write: Option<u64>,
 }
 
-/// Always 0 if no other write can overlap the piece.
+/// 0 if no other write can overlap.
 fn write_of(contest: Option<&Contest>, piece: &Piece) -> Option<u64> {
     contest.map_or(Some(0), |contest| contest.known(piece))
 }
@@ -47,7 +47,7 @@ impl Read {
         Read { piece: Some(piece), since, write: write_of(contest, &piece) }
     }
 
-    /// Skips data that overlapping writes may have changed before or during the read.
+    /// Skips data that overlapping writes may have changed.
     pub(crate) fn check(&self, stats: &CloneVerify, contest: Option<&Contest>, data: &[u8]) {
         let Some(piece) = self.piece else { return };
         if self.write.is_some() && write_of(contest, &piece) == self.write {
@@ -60,10 +60,9 @@ impl Read {
 
 #[derive(Debug)]
 pub(crate) enum PendingVerify {
-    /// Writes that never overlap, in order.
+    /// In order, without overlaps.
     Apart(Vec<Piece>),
-    /// As in fio, a newer write removes all older ones that it overlaps, and the rest is read in
-    /// offset order.
+    /// As in fio, a write removes older ones that it overlaps; reading is in offset order.
     Newest(BTreeMap<(u32, u64), Piece>),
 }
 

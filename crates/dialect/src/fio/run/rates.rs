@@ -1,4 +1,4 @@
-//! A schedule per direction, as in fio.
+//! Schedules by direction, as in fio.
 
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Op, Request};
@@ -6,12 +6,12 @@ use workload::{SizeDraw, rng};
 
 const PURPOSE_ARRIVALS: u64 = 0xa772;
 
-/// The ratio of the mix decides only while both schedules are due.
+/// The mix decides only while both schedules are due.
 #[derive(Debug)]
 pub(crate) struct Rates {
     schedules: [Option<Schedule>; 2],
     used: [bool; 2],
-    /// `None` if sizes do not differ.
+    /// `None`: all are the same.
     sizes: Option<[SizeDraw; 2]>,
     seed: u64,
     drawn: u64,
@@ -26,7 +26,6 @@ struct Schedule {
 }
 
 impl Rates {
-    /// `None`: no rate, or requests of one direction and size.
     pub(crate) fn of(job: &Job, seed: u64, streams: u32) -> Option<Rates> {
         let options = &job.options;
         if !job.has_schedules() {
@@ -71,12 +70,12 @@ impl Rates {
         used.map(|side| self.due(side)).min().unwrap_or(0)
     }
 
-    /// `None`: a request is due now.
+    /// `None`: now.
     pub(crate) fn wait(&self, now: Nanos) -> Option<Nanos> {
         Some(self.next_due()).filter(|&due| due > now)
     }
 
-    /// Gives a request a due direction, preferably its own. Returns since when it was due.
+    /// Prefers the request's own direction. Returns since when it was due.
     pub(crate) fn direct(&mut self, request: &mut Request, now: Nanos) -> Nanos {
         let mut side = request.op as usize;
         if self.due(side) > now && self.used[1 - side] {
@@ -98,7 +97,7 @@ impl Rates {
         }
     }
 
-    /// Corrects the schedule if a request has another length than [`Rates::direct`] received.
+    /// For requests that change their length after [`Rates::direct`].
     pub(crate) fn resized(&mut self, side: usize, from: u32, to: u32) {
         if let Some(schedule) = self.schedules[side].as_mut().filter(|one| !one.poisson) {
             schedule.next_ns += schedule.ns_per_byte * (f64::from(to) - f64::from(from));
@@ -117,8 +116,7 @@ impl Rates {
         }
     }
 
-    /// Implements `rate_ignore_thinktime`: as in fio, only the direction of the request before the
-    /// pause does not catch up.
+    /// `rate_ignore_thinktime`: as in fio, only the direction before the pause does not catch up.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         // A trim follows the schedule of writes.
         if let Some(schedule) = &mut self.schedules[side.min(1)] {

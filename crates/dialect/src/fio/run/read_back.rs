@@ -35,12 +35,11 @@ pub(crate) struct Walk {
     turns: FileTurns,
     left: u64,
     left_bytes: u64,
-    /// As in fio, offsets that writes repeat are read once.
+    /// As in fio, repeated offsets are read once.
     seen: Option<HashSet<(u32, u64)>>,
 }
 
 impl Walk {
-    /// `bytes` is another limit. With `repeats` offsets may repeat.
     pub(crate) fn new(
         sequence: Sequence,
         turns: FileTurns,

@@ -13,45 +13,45 @@ use measure::histogram::Histogram;
 use results::Point;
 use std::path::PathBuf;
 
-/// Statistics of one clone, or of several combined.
+/// Statistics of one clone or several.
 #[derive(Debug, Clone, Default)]
 pub struct CloneStats {
-    /// Latencies from issue to completion.
+    /// From issue to completion.
     pub latency: BySide,
-    /// The part before the submitting call returned, if measured.
+    /// Until the submitting call returned, if measured.
     pub submission: BySide,
-    /// The rest, or the whole if submission is not measured.
+    /// The rest, or all if not measured.
     pub completion: BySide,
     pub requests: [u64; SIDES],
     pub bytes: [u64; SIDES],
-    /// Length of the measured part.
+    /// Of the measured part.
     pub runtime_ns: Nanos,
-    /// Width of the windows in [`CloneStats::spread`].
+    /// Window width of `spread`.
     pub spread_ns: Nanos,
     pub spread: Vec<[Sum; SIDES]>,
-    /// Latencies of the syncs between requests.
+    /// Latencies of syncs between requests.
     pub syncs: Histogram,
-    /// Syncs of the whole file rather than only its data.
+    /// Of files, not only their data.
     pub full_syncs: u64,
-    /// Requests by the number in flight.
+    /// By requests in flight.
     pub depths: Batches,
-    /// Submissions by number of requests.
+    /// By requests per call.
     pub submitted: Batches,
-    /// Completion calls by number of requests.
+    /// By requests per call.
     pub completed: Batches,
-    /// Reads made afterwards to verify the data.
+    /// Reads for verification.
     pub read_back: Option<Box<CloneStats>>,
-    /// Tolerated failures, without blocks with wrong data.
+    /// Without blocks of wrong data.
     pub failures: Failures,
-    /// Latencies by the kernel's priority value, if requests have their own.
+    /// Latencies by the kernel's priority value.
     pub priorities: Vec<(u16, BySide)>,
-    /// The queue depth found by `latency_target`; 0: not used.
+    /// By `latency_target`; 0: not used.
     pub depth_found: u32,
     pub gave_up: Option<StopReason>,
 }
 
 impl CloneStats {
-    /// Adds another clone that ran at the same time.
+    /// Adds a concurrent clone.
     pub fn add(&mut self, other: &CloneStats) {
         for (sums, parts) in [
             (&mut self.latency, &other.latency),
@@ -113,7 +113,7 @@ impl CloneStats {
         }
     }
 
-    /// Combines all directions, in the place of the reads.
+    /// Combines all directions as reads.
     pub fn unified(&self) -> CloneStats {
         let one = |sides: &BySide| [merged(sides), Histogram::new(), Histogram::new()];
         let sum = |sides: &[u64; SIDES]| [sides.iter().sum(), 0, 0];
@@ -142,12 +142,12 @@ impl CloneStats {
         self.requests[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
     }
 
-    /// Returns a direction's requests per second in each window.
+    /// Returns requests per second, averaged over `windows` windows.
     pub fn window_iops(&self, side: usize, windows: usize) -> Vec<f64> {
         self.rates(side, windows, |sum| sum.requests)
     }
 
-    /// Returns a direction's bytes per second in each window.
+    /// Returns bytes per second, averaged over `windows` windows.
     pub fn window_bytes(&self, side: usize, windows: usize) -> Vec<f64> {
         self.rates(side, windows, |sum| sum.bytes)
     }
@@ -166,36 +166,36 @@ impl CloneStats {
     }
 }
 
-/// One clone of a job.
+/// A clone's result.
 #[derive(Debug, Clone)]
 pub struct CloneResult {
     /// fio's number, from 1.
     pub number: u32,
     pub recorded: CloneStats,
-    /// The averaged log, if requested: window width and finished windows.
+    /// Averaged: window width and finished windows.
     pub log: Option<(Nanos, Vec<[Sum; SIDES]>)>,
     pub lines: Option<Vec<Line>>,
     pub histograms: Vec<Interval>,
-    /// Every request with the paths of its files, if wanted.
+    /// All requests, with their files' paths.
     pub trace: Option<(Vec<PathBuf>, Vec<TraceEntry>)>,
-    /// Leading requests of the sequence that are done, if the job saves its state.
+    /// Leading requests done, if the job saves its state.
     pub progress: Option<u64>,
 }
 
-/// The results of one job.
+/// A job's results.
 #[derive(Debug, Clone)]
 pub struct JobResult {
     pub job: Job,
     pub clones: Vec<CloneResult>,
     pub point: Point,
-    /// Why the job failed; its figures then cover the work done before.
+    /// After a failure, figures cover the work before it.
     pub error: Option<JobError>,
-    /// Start of the measured part, milliseconds since 1970.
+    /// Start of the measured part.
     pub began_unix_ms: u64,
     pub steady: Option<Steady>,
-    /// Bytes found correct; `None` without verification.
+    /// Bytes checked; `None` without verification.
     pub verified_bytes: Option<u64>,
-    /// Blocks with wrong data, if the job continued.
+    /// Wrong data, if the job continued.
     pub faults: Failures,
 }
 
@@ -203,9 +203,9 @@ pub struct JobResult {
 #[derive(Debug, Clone)]
 pub struct GroupResult {
     pub jobs: Vec<JobResult>,
-    /// Resources used by all jobs, including the ramp.
+    /// Of all jobs, with the ramp.
     pub usage: Usage,
-    /// Processor time of the process up to the last completion; `usage` has the whole run's.
+    /// Processor time up to the last completion; `usage` has the whole run's.
     pub process_ns: Option<Nanos>,
     pub counts: Counts,
     pub disks: Vec<DiskUse>,
@@ -213,8 +213,8 @@ pub struct GroupResult {
 }
 
 impl GroupResult {
-    /// Returns user and system time in [`Usage::elapsed_ns`]: without starting and ending the
-    /// threads, which is most of a short run.
+    /// Returns user and system time without starting and ending threads, which is most of a short
+    /// run.
     pub fn cpu_ns(&self) -> [f64; 2] {
         part_of(self.usage.cpu, self.process_ns)
     }
@@ -224,7 +224,7 @@ impl GroupResult {
     }
 }
 
-/// Returns user and system time of a part in which the process used `process_ns`.
+/// Scales to a part that used `process_ns`.
 fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
     let times = [cpu.user_ns, cpu.system_ns].map(|ns| ns as f64);
     let whole = times[0] + times[1];
@@ -232,28 +232,28 @@ fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
     times.map(|ns| ns * part)
 }
 
-/// The result of a whole run.
+/// A run's result.
 #[derive(Debug, Clone)]
 pub struct FioResult {
     pub plan: Plan,
     pub groups: Vec<GroupResult>,
     pub warnings: Vec<String>,
-    /// The user ended the run; the last group has no points.
+    /// By the user; the last group has no points.
     pub interrupted: bool,
     pub machine: MachineFacts,
-    /// The time of the report, milliseconds since 1970.
+    /// The report's time.
     pub ended_unix_ms: u64,
     /// Includes laying out files.
     pub elapsed_ns: Nanos,
     pub idle: IdleProfile,
-    /// Number and idle share in percent of each processor, if the machine counts them.
+    /// Each processor's number and idle percentage.
     pub processors_idle: Vec<(u32, f64)>,
 }
 
-/// One entry of a report: a clone, or a whole reporting group.
+/// A clone, or a whole reporting group.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
-    /// The job, or the group's first.
+    /// The first of a group.
     pub job: &'a JobResult,
     pub group: &'a GroupResult,
     /// As in fio, a `name` setting names only the first clone.
@@ -279,7 +279,7 @@ impl FioResult {
         if self.idle == IdleProfile::Processors { &self.processors_idle } else { &[] }
     }
 
-    /// Lists every failed job with the reason.
+    /// Lists failed jobs with reasons.
     pub fn failures(&self) -> Vec<String> {
         let jobs = self.groups.iter().flat_map(|group| &group.jobs);
         jobs.filter_map(|job| {
@@ -288,7 +288,7 @@ impl FioResult {
         .collect()
     }
 
-    /// Returns one entry for each clone, or for each group with `group_reporting`.
+    /// Returns an entry per clone, or per group with `group_reporting`.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let mut entries: Vec<Entry<'_>> = Vec::new();
         for group in &self.groups {

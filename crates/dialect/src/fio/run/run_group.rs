@@ -1,4 +1,4 @@
-//! Runs a set of jobs: a stream for each clone, and what they recorded.
+//! Runs a set of jobs.
 
 use super::answers::{Answers, Board, Running};
 use super::contested::{Contest, Contested};
@@ -30,7 +30,7 @@ use measure::streams;
 use std::sync::Arc;
 use workload::{Cursor, Sequence, Stop, Workload};
 
-/// A pause that takes one part in this many of a run repeats it.
+/// A pause of one part in this many repeats the run.
 const TOLERATED: u64 = 100;
 
 struct RunOutcome {
@@ -42,7 +42,7 @@ struct RunOutcome {
     errors: Vec<Option<JobError>>,
     usage: Usage,
     paused: Option<Pause>,
-    /// The work until an interrupt; the other figures are empty then.
+    /// The work until an interrupt.
     interrupted: Option<GroupResult>,
 }
 
@@ -176,7 +176,7 @@ impl<'a, M: Machine> Group<'a, M> {
         })
     }
 
-    /// Clones of a job on the same files are streams of one part.
+    /// A job's clones on the same files share a part.
     fn parts<'r>(
         &self,
         recorders: &'r mut [FioStream],
@@ -214,9 +214,8 @@ impl<'a, M: Machine> Group<'a, M> {
         TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }
 
-    /// Returns how clones share files in which requests may overlap. This matters if one verifies
-    /// and either several streams use its files and one writes, or it has several overlapping
-    /// writes in flight.
+    /// Contests matter if one verifies and either several streams use its files and one writes, or
+    /// its own writes overlap in flight.
     fn contests(&self, verified: &Verified) -> Vec<Option<Contest>> {
         let all: Arc<Contested> = Arc::default();
         let maker = |clone: &ClonePlan| {
@@ -352,7 +351,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// Goes through a job's requests without I/O; returns what its writes leave.
+/// Returns what a job's writes leave, without I/O.
 fn pieces_of(mut stream: FioStream) -> Vec<Piece> {
     let (mut left, mut now) = (PendingVerify::new(true), 0);
     stream.begin(now);

@@ -1,11 +1,11 @@
-//! The reports of jobs that still run.
+//! Reports while jobs run.
 
 use super::result::FioResult;
 use machine::Nanos;
 
-/// Reports of a run that has not ended.
+/// Reports before the end.
 pub struct Status<'a> {
     pub interval_ns: Nanos,
-    /// Receives the groups that have ended, and the running one without points.
+    /// Receives ended groups, and the running one without points.
     pub report: &'a (dyn Fn(&FioResult) + Sync),
 }

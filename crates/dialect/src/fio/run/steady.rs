@@ -1,38 +1,37 @@
-//! Ends a job when its rate is steady: fio's `steadystate`.
+//! fio's `steadystate`.
 
 use crate::fio::options::criterion::Criterion;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The steadiness of a job's rate.
+/// A job's steadiness.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steady {
     pub criterion: Criterion,
-    /// The rate was steady, which ended the job.
+    /// The steady rate ended the job.
     pub attained: bool,
-    /// The last figure compared with the limit, in its unit.
+    /// Last compared with the limit, in its unit.
     pub found: f64,
-    /// Deviation from the mean, in requests or bytes per second.
+    /// From the mean, in requests or bytes per second.
     pub max_deviation: f64,
-    /// Slope of the regression line, in requests or bytes per second, per second.
+    /// In requests or bytes per second, per second.
     pub slope: f64,
-    /// IOPS for each second of the last window.
+    /// For each second of the last window.
     pub iops: Vec<u64>,
-    /// Bytes per second, for each second of the last window.
+    /// For each second of the last window.
     pub bytes: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     sums: [u64; 2],
-    /// Number of streams that have reported.
     reported: u32,
 }
 
 #[derive(Debug)]
 struct Board {
-    /// Seconds that some stream has not reported; the first has number `first`.
+    /// Not reported by all streams; numbered from `first`.
     open: VecDeque<Second>,
     first: u64,
     streams: u32,
@@ -40,7 +39,7 @@ struct Board {
     verdict: Steady,
 }
 
-/// Watches the combined rate; streams report once a second.
+/// Streams report once a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     criterion: Criterion,
@@ -112,7 +111,6 @@ impl Watch {
     }
 }
 
-/// Only a full window can be steady.
 fn verdict(criterion: Criterion, window: &[[u64; 2]], full: bool) -> Steady {
     let values: Vec<f64> =
         window.iter().map(|sums| sums[usize::from(criterion.bandwidth)] as f64).collect();

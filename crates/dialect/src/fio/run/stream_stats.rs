@@ -11,13 +11,13 @@ use measure::histogram::Histogram;
 const WINDOWS: usize = 4096;
 pub(crate) const LINES: usize = 1 << 16;
 
-/// Number of directions as fio counts them: reads, writes, trims.
+/// Reads, writes, trims.
 pub const SIDES: usize = 3;
-/// Index of trims below [`SIDES`]; reads and writes are as in [`Op`].
+/// Reads and writes are as in [`Op`].
 pub(crate) const TRIM: usize = 2;
 const _: () = assert!(Op::Read as usize == 0 && Op::Write as usize == 1);
 
-/// Histograms of reads, writes and trims.
+/// Of reads, writes and trims.
 pub type BySide = [Histogram; SIDES];
 
 pub(crate) fn by_side() -> BySide {
@@ -30,7 +30,7 @@ pub(crate) fn merged(latency: &BySide) -> Histogram {
     all
 }
 
-/// Times of requests in one window.
+/// Requests' times in a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
     pub sum_ns: u64,
@@ -48,16 +48,16 @@ impl Times {
     }
 }
 
-/// Requests of one direction in one window.
+/// One direction in one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
     pub requests: u64,
     pub bytes: u64,
-    /// Times from issue to completion.
+    /// From issue to completion.
     pub latency: Times,
-    /// Times from issue to the end of the submission, if measured.
+    /// Of the submission, if measured.
     pub submission: Times,
-    /// The rest of the latency.
+    /// The rest.
     pub completion: Times,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Done {
     pub(crate) latency_ns: Nanos,
     /// `None`: not measured.
     pub(crate) submission_ns: Option<Nanos>,
-    /// The kernel's value; 0: the request has none of its own.
+    /// The kernel's value; 0: none of its own.
     pub(crate) priority: u16,
 }
 
@@ -100,7 +100,7 @@ impl Done {
     }
 }
 
-/// Sums in equal time windows, by direction.
+/// Sums by window and direction.
 #[derive(Debug, Clone)]
 pub struct Windows {
     pub width_ns: Nanos,
@@ -132,25 +132,25 @@ impl Windows {
         self.open[done.side].add(Sum::of(done));
     }
 
-    /// Returns the finished windows, or the open one.
+    /// Returns finished windows, or the open one.
     pub fn whole(&self) -> Vec<[Sum; SIDES]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
     }
 }
 
-/// One request in a log without averages.
+/// A request in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// The end of the request, since the start of the measured part.
+    /// End, since the start of the measured part.
     pub at_ns: Nanos,
     pub latency_ns: Nanos,
-    /// Time from issue to the end of the submission; `None`: not measured.
+    /// `None`: not measured.
     pub submission_ns: Option<Nanos>,
-    /// 0 is a read, 1 a write, 2 a trim.
+    /// 0: read, 1: write, 2: trim.
     pub side: u8,
     pub bytes: u32,
     pub offset: u64,
-    /// The kernel's value, if requests have their own.
+    /// The kernel's value.
     pub priority: u16,
 }
 
@@ -176,7 +176,7 @@ impl ByPriority {
     }
 }
 
-/// Counts in fio's power-of-two classes: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
+/// fio's power-of-two classes: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
 pub type Batches = [u64; 7];
 
 pub(crate) fn batch(count: u32) -> usize {
@@ -193,9 +193,9 @@ pub(crate) fn batch(count: u32) -> usize {
 
 #[derive(Debug, Clone)]
 pub struct StreamStats {
-    /// Latencies from issue, if they differ from the stream's.
+    /// From issue, if different from the stream's.
     pub from_issue: Option<BySide>,
-    /// Latencies until the submitting call returned, and from then on; `None`: not measured.
+    /// Submission and completion; `None`: not measured.
     pub phases: Option<[BySide; 2]>,
     pub requests: [u64; SIDES],
     pub bytes: [u64; SIDES],
@@ -211,7 +211,7 @@ pub struct StreamStats {
     /// Start of the measured part, and its last completion.
     pub span: (Nanos, Nanos),
     pub read_back: Option<CloneStats>,
-    /// The part of the span for reading back only.
+    /// Of the span, for reading back.
     pub apart_ns: Nanos,
     pub(crate) trace: Option<Vec<Entry>>,
     pub(crate) progress: Option<u64>,
@@ -269,7 +269,7 @@ impl StreamStats {
         }
     }
 
-    /// As in fio, a tolerated failure counts as a request without data.
+    /// As in fio, a failure counts as a request without data.
     pub(crate) fn add_failed(&mut self, at: Nanos, side: usize) {
         self.requests[side] += 1;
         self.span.1 = at;

@@ -1,5 +1,4 @@
-//! Syncs between the writes of a stream and at its end, work between passes, and how far data is on
-//! stable storage.
+//! Syncs, work between passes, and how far data is stable.
 
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
@@ -18,20 +17,19 @@ pub(crate) struct Passes {
 }
 
 pub(crate) struct Syncs {
-    /// Writes between syncs of the file, and between syncs of only its data; 0: never.
+    /// Writes between full syncs, and between data syncs; 0: never.
     every: [u64; 2],
-    /// Writes issued: in total, and at the last sync.
+    /// In total, and at the last sync.
     written: [u64; 2],
     last_file: u32,
     at_end: bool,
-    /// The last write is synced like those before it.
     last_too: bool,
     passes: Passes,
     progress: Option<Progress>,
 }
 
 struct Progress {
-    /// The maximum: the slot is empty.
+    /// Maximum: the slot is empty.
     numbers: Box<[u64]>,
     issued: u64,
     synced: u64,
@@ -68,7 +66,7 @@ impl Syncs {
         self.every == [0; 2] && !self.at_end && self.progress.is_none()
     }
 
-    /// As in fio, if both kinds are due, only the full sync is made.
+    /// As in fio, a full sync replaces a data sync.
     fn wanted(&self) -> Option<Stability> {
         let [file, data] = self.every;
         let [written, synced] = self.written;
@@ -90,8 +88,8 @@ impl Syncs {
     }
 }
 
-/// Returns whether files end with a rest too short for a request. fio then looks for another
-/// request, and makes the sync before it.
+/// Returns whether files end with a rest too short for a request: fio looks for another and syncs
+/// before it.
 fn leaves_rest(job: &Job) -> bool {
     let options = &job.options;
     let one_pass = options.loops == 1 && !options.time_based;
@@ -107,8 +105,8 @@ fn leaves_rest(job: &Job) -> bool {
 }
 
 impl Filter for Syncs {
-    /// As in fio, syncs between writes do not wait for writes in flight, and the last write gets
-    /// such a sync only with `end_fsync`, or if the rest is too short for another write.
+    /// As in fio, syncs do not wait for writes in flight, and the last write gets one only with
+    /// `end_fsync` or a rest too short for another write.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
         let sync = self.wanted();
         let turn = core.passed >= core.pass_bytes;
@@ -160,7 +158,7 @@ impl Filter for Syncs {
         }
     }
 
-    /// As in fio, a job that gave up does not sync its files.
+    /// As in fio, a job that gave up does not sync.
     fn owes(&mut self, core: &Core) -> Option<Stability> {
         let owes =
             self.at_end && self.written[0] != self.written[1] && core.record.gave_up.is_none();

@@ -1,4 +1,4 @@
-/// The kernel's counters of this process.
+/// Counters of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     pub context_switches: u64,
@@ -8,26 +8,26 @@ pub struct Counts {
     pub cpu_ns: [u64; 2],
 }
 
-/// Activity of one device, by reads and writes.
+/// A device's reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiskUse {
     pub name: String,
     pub requests: [u64; 2],
-    /// Sectors of 512 bytes.
+    /// Of 512 bytes.
     pub sectors: [u64; 2],
     pub merges: [u64; 2],
-    /// Summed over the requests of each direction.
+    /// Summed over requests.
     pub ticks_ms: [u64; 2],
     /// Summed over all requests.
     pub queue_ms: u64,
-    /// Time with at least one request in flight.
+    /// With a request in flight.
     pub busy_ms: u64,
 }
 
-/// Statistics beyond a machine's [`machine::Usage`].
+/// Statistics beyond [`machine::Usage`].
 pub trait SystemStats: Sync {
     fn counts(&self) -> Counts;
-    /// Returns the activity of these devices so far; those without counters are omitted.
+    /// Omits devices without counters.
     fn disks(&self, names: &[String]) -> Vec<DiskUse>;
     fn unix_ms(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! `write_iolog`: every request of a stream in order.
+//! `write_iolog`: all requests in order.
 
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};

@@ -1,4 +1,4 @@
-//! Groups without figures: those that have not ended, and those that did not run.
+//! Groups that have not ended or did not run.
 
 use super::group::{Group, facts_together, streams_of};
 use super::result::{CloneStats, GroupResult, JobResult};
@@ -6,9 +6,9 @@ use super::system_stats::{Counts, DiskUse, SystemStats};
 use machine::{Machine, Nanos, TargetFacts, Usage};
 
 pub(crate) struct Unfinished<'a> {
-    /// The group with empty clones.
+    /// Its clones are empty.
     pub(crate) group: GroupResult,
-    /// Job and clone of each stream.
+    /// Each stream's job and clone.
     pub(crate) streams: Vec<(usize, usize)>,
     pub(crate) before: (Counts, Vec<DiskUse>),
     pub(crate) system_stats: &'a dyn SystemStats,

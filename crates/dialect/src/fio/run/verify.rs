@@ -1,11 +1,10 @@
-//! Self-describing blocks and reading them back: fio's `verify`.
+//! fio's `verify`.
 //!
-//! With a checksum every block begins with fio's header, so each program can verify the other's
-//! files. It is little-endian, as Debian's fio 3.33 writes it on x86: 0 magic (16 bits), 2 method
-//! (16), 4 length (32), 8 seed of the data (64), 16 offset in the file (64), 24 time (2 x 32), 32
-//! thread (16), 34 request number (16), 36 CRC-32C of all this (32, without the final inversion),
-//! 40 the checksum of the data after it. fio does not check seed, time, thread and number. With
-//! only a pattern, the block repeats the pattern.
+//! Each program can verify the other's files. The header is little-endian, as Debian's fio 3.33
+//! writes it on x86: 0 magic (16 bits), 2 method (16), 4 length (32), 8 seed of the data (64), 16
+//! offset in the file (64), 24 time (2 x 32), 32 thread (16), 34 request number (16), 36 CRC-32C of
+//! all this (32, without the final inversion), 40 the checksum of the data after it. fio does not
+//! check seed, time, thread and number.
 
 use crate::fio::options::job_options::Options;
 use crate::fio::options::method::{HEADER, Method};
@@ -23,8 +22,8 @@ use xxhash_rust::xxh32::xxh32;
 use xxhash_rust::xxh64::xxh64;
 
 const MAGIC: u16 = 0xacca;
-/// Marks blocks whose seed field holds the XXH64 of the data. It is in the nanoseconds field, which
-/// fio keeps below 10^9.
+/// Marks blocks whose seed is the data's XXH64. It is in the nanoseconds field, which fio keeps
+/// below 10^9.
 const OURS: u32 = u32::from_le_bytes(*b"hpwr");
 
 /// Jones' polynomial.
@@ -77,8 +76,8 @@ impl Method {
     }
 }
 
-/// fio's SHA-256: little-endian length in the padding, and only the lowest byte of each state word,
-/// written over the first bytes of the last block.
+/// fio's variant: little-endian length in the padding, and each state word's lowest byte, written
+/// over the start of the last block.
 fn sha256(data: &[u8], place: &mut [u8]) {
     let mut state: [u32; 8] = [
         0x6a09_e667,
@@ -197,8 +196,8 @@ impl Check {
         request.chunks(interval).enumerate().find_map(fault)
     }
 
-    /// Ignores the first `skipped` bytes. The pattern begins with the request, the block `within`
-    /// bytes into it.
+    /// Ignores `skipped` bytes. The pattern begins with the request, the block `within` bytes
+    /// later.
     fn not_the_pattern(
         &self,
         request_offset: u64,
@@ -303,7 +302,7 @@ pub(crate) struct VerifyStats {
 #[derive(Debug, Default)]
 struct BadBlocks {
     first: Option<Fault>,
-    /// File and offset of each bad block: every pass of a job finds it again.
+    /// Files and offsets: every pass finds a bad block again.
     places: HashSet<(usize, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! Stamps the writes of a stream, checks its reads, and keeps what it wrote to read it back.
+//! Stamps writes, checks reads, and keeps writes to read back.
 
 use super::backlog::{Backlog, BacklogInterval};
 use super::contested::Contest;
@@ -10,7 +10,6 @@ use super::stream_stats::{Done, TRIM};
 use super::verify::CloneVerify;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 
-/// A stream that only reads checks its reads.
 pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
     /// `None`: only at the end.
@@ -21,17 +20,16 @@ pub(crate) struct Verification {
 }
 
 pub(crate) struct Verifying {
-    /// `None`: other streams verify the same files.
+    /// `None`: only other streams verify.
     stats: Option<CloneVerify>,
     contest: Option<ContestState>,
     backlog: Option<Backlog>,
-    /// Set if the sequence cannot reproduce the writes.
     kept: Option<PendingVerify>,
 }
 
 struct ContestState {
     contest: Contest,
-    /// Write numbers in flight; 0: not a write.
+    /// 0: not a write.
     writes: Box<[u64]>,
     reads: Box<[Read]>,
 }

@@ -1,5 +1,5 @@
-//! Operations on whole files and directories: without data transfers, the kernel is called when a
-//! request is issued, so the request lasts as long as the operation.
+//! Operations on whole files: the kernel is called when a request is issued, so the request lasts
+//! as long as the operation.
 
 use super::core::{Core, Issue};
 use super::failures::{IO_ERROR, JobError};
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// fio's modes of files and directories.
+/// fio's modes.
 const MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
@@ -27,7 +27,7 @@ const STEP: usize = 1 << 20;
 pub(crate) struct WholeFiles {
     operation: FileOperation,
     files: Vec<(Arc<Directory>, OsString)>,
-    /// The file opened last. As in fio, it is closed after its time was taken.
+    /// As in fio, closed after its time was taken.
     open: Option<File>,
     failed: Option<JobError>,
 }
@@ -106,7 +106,7 @@ fn remove(directory: &Directory, name: &OsStr, named: Named) -> io::Result<()> {
     }
 }
 
-/// Dropping it removes the files, because the run has failed.
+/// Dropping it removes the files: the run has failed.
 pub(crate) struct LaidOutNames {
     new: Vec<((usize, usize), PathBuf, Named)>,
 }
@@ -131,7 +131,7 @@ impl LaidOutNames {
         Ok(made)
     }
 
-    /// Removes the files of other jobs than those for which `stays` is true.
+    /// Keeps only files of jobs for which `stays` is true.
     pub(crate) fn settle(mut self, stays: impl Fn((usize, usize)) -> bool) {
         self.new.retain(|(job, ..)| !stays(*job));
     }

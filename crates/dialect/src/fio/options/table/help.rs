@@ -1,10 +1,10 @@
-//! The options as the help lists them.
+//! Help on options.
 
 use super::Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use super::{ROWS, Row};
 use crate::rows::OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
 
-/// Lists the supported job options by group, `width` columns wide.
+/// Lists options by group, `width` columns wide.
 pub fn help(width: usize) -> String {
     let groups = [
         ("jobs", Jobs),
@@ -31,7 +31,7 @@ pub fn help(width: usize) -> String {
     text
 }
 
-/// Describes an option; `None`: it does not exist.
+/// Describes an option; `None`: unknown.
 pub fn option_help(name: &str) -> Option<String> {
     let row = Row::find(ROWS, name)?;
     let names: Vec<&str> = row.names().collect();

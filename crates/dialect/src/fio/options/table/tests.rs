@@ -9,7 +9,7 @@ fn every_name_is_in_one_row() {
     }
 }
 
-/// The options of Debian's fio 3.33 (`--cmdhelp=all`) and of its engines (`--enghelp=ENGINE`).
+/// From Debian's fio 3.33: `--cmdhelp=all` and `--enghelp=ENGINE`.
 const OF_FIO: &str = include_str!("../../../../tests/data/fio-options.txt");
 
 #[test]

@@ -1,8 +1,7 @@
-//! Offsets that depend on earlier requests to the same file: zones of several files or of a mix,
-//! `percentage_random` of several files, and runs after each random place (`rw=randrw:8`).
+//! Offsets that depend on earlier requests to the same file.
 //!
-//! As in fio, the bytes of a zone are counted over all files; when they are used up, only the file
-//! whose turn it is moves to its next zone.
+//! As in fio, the bytes of a zone are counted over all files; then only the file whose turn it is
+//! moves to its next zone.
 
 use super::spread::{DRAWS, PlaceDraw};
 use super::{FileTurns, State};
@@ -15,22 +14,20 @@ use workload::{Permutation, SizeDraw, rng};
 pub(crate) struct OwnPlaces {
     zones: Option<Zones>,
     random: bool,
-    /// One entry if all files are alike; empty: each place is equally likely.
+    /// One if files are alike; empty: places are equally likely.
     draws: Vec<PlaceDraw>,
-    /// Each block is used once before any is used again.
+    /// Uses each block once before any again.
     covers: bool,
-    /// A file in order has no turn from its end to the end of the pass.
+    /// A file at its end has no turn until the next pass.
     ends: bool,
-    /// As in fio, with time_based a file whose blocks were all used begins again by itself.
+    /// As in fio, with time_based a used-up file begins again by itself.
     renews: bool,
     passes: u64,
-    /// One of this many requests is random, the others follow the last of their kind; 1: chance
-    /// decides.
+    /// One of this many requests is random, others follow; 1: chance decides.
     run: u64,
     stream_draws: bool,
     sizes: [SizeDraw; 2],
-    /// Bytes that requests in order leave out. As in fio, the file begins again if they reach its
-    /// end.
+    /// As in fio, the file begins again if this gap reaches its end.
     hole: u64,
     unit: u64,
 }
@@ -45,15 +42,15 @@ struct Zones {
 #[derive(Debug, Clone, Default)]
 pub(super) struct FilePlace {
     zone: u64,
-    /// The offsets at which a read and a write continue.
+    /// Where each direction continues.
     next: [u64; 2],
-    /// The order of the blocks, and how many were used.
+    /// With the number of used blocks.
     order: Option<(Permutation, u64)>,
     is_done: bool,
 }
 
 impl OwnPlaces {
-    /// Returns `None` if the stream's own offsets are right. `passes` of `None` is endless.
+    /// `None`: the stream's own offsets are right.
     pub(super) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -95,7 +92,7 @@ impl OwnPlaces {
 }
 
 impl FileTurns {
-    /// Returns `None` if no block is left.
+    /// `None`: no block is left.
     fn file_of_own(&self, state: &mut State) -> Option<usize> {
         let number = state.drawn;
         state.drawn += 1;
@@ -117,7 +114,6 @@ impl FileTurns {
         Some(next.0 as usize)
     }
 
-    /// Returns `false` if no block is left.
     pub(super) fn place_own(
         &self,
         own: &OwnPlaces,
@@ -154,7 +150,7 @@ impl FileTurns {
         true
     }
 
-    /// Returns `None` if no block is left.
+    /// `None`: no block is left.
     fn offset_in(
         &self,
         own: &OwnPlaces,
@@ -234,7 +230,6 @@ impl FileTurns {
 }
 
 impl FilePlace {
-    /// `None`: all were used.
     fn block(&mut self, own: &OwnPlaces, drawn: u64, blocks: u64) -> Option<u64> {
         if !own.covers {
             return Some(rng::below(drawn, blocks));

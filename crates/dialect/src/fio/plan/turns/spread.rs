@@ -1,4 +1,4 @@
-//! Random offsets of requests that differ in size, or exceed their alignment.
+//! Random offsets of requests that differ in size or exceed their alignment.
 
 use super::{FileTurns, State};
 use crate::fio::options::kinds::{Distribution, FileService};
@@ -10,15 +10,13 @@ use workload::{FreeMap, Normal, SelfSimilar, SizeDraw, Zipf, rng};
 pub(crate) struct Spread {
     align: u64,
     min_bytes: u64,
-    /// One entry if all files are alike.
+    /// One if all are alike.
     files: Vec<Places>,
     sizes: [SizeDraw; 2],
-    /// No byte is used twice in a pass, as with fio's map of each file; requests then shrink to the
-    /// free space.
+    /// As in fio, no byte is used twice in a pass; requests shrink to the free space.
     covers: bool,
     /// As in fio, with time_based a full file begins again by itself.
     renews: bool,
-    /// Passes over all files after which the stream ends.
     passes: u64,
 }
 
@@ -50,8 +48,7 @@ impl PlaceDraw {
         }
     }
 
-    /// As in fio, ranks are hashed: places hit by several ranks are more popular, others are never
-    /// used.
+    /// As in fio, ranks are hashed, so some places are more popular and others never used.
     pub(super) fn place(&self, seed: u64, (file, number): (u64, u64), places: u64) -> u64 {
         let rank = match self {
             PlaceDraw::Even => return rng::below(rng::hash(seed, number), places),
@@ -63,12 +60,10 @@ impl PlaceDraw {
     }
 }
 
-/// Attempts to draw a size that fits at the end of a file, before the request takes all that is
-/// left.
+/// Attempts to draw a size that fits, before a request takes all that is left.
 pub(super) const DRAWS: u64 = 64;
 
 impl Spread {
-    /// `passes` of `None` is endless.
     pub(crate) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -139,7 +134,7 @@ impl FileTurns {
         files.unwrap_or(0)
     }
 
-    /// May shrink the request. Returns `false` if the files are full.
+    /// May shrink the request.
     pub(super) fn place_spread(
         &self,
         spread: &Spread,

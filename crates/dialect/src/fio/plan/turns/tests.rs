@@ -303,7 +303,7 @@ fn in_order(settings: &str, files: u64, blocks: u64, count: usize) -> String {
     all.iter().map(|(file, block)| format!("{file}:{block}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The orders are those of fio 3.33 (`write_iolog`).
+/// From fio 3.33 (`write_iolog`).
 #[test]
 fn zones_of_several_files_go_on_as_in_fio() {
     for (settings, files, blocks, expected) in [

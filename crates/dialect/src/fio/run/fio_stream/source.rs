@@ -1,4 +1,4 @@
-//! A stream as a request source.
+//! Implements [`RequestSource`].
 
 use super::FioStream;
 use crate::fio::run::core::Issue;

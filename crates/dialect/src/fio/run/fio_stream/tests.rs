@@ -5,8 +5,8 @@ use crate::fio::plan::translate;
 use crate::fio::run::syncs::Passes;
 use machine::{Completion, Next, Op, RequestSource, Stability};
 
-/// Returns a job's steps: r and w are requests, S syncs, C cache drops, and a dot is a completion.
-/// With depth, requests complete only when no other can be issued.
+/// r and w are requests, S syncs, C cache drops, and a dot is a completion. With depth, requests
+/// complete only when no other can be issued.
 fn asked_and_done(settings: &str, blocks: u64) -> String {
     let job = job(settings);
     let clone = ClonePlan {
