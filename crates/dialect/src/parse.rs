@@ -38,7 +38,7 @@ pub(crate) fn no_drive(path: &Path) -> Result<()> {
     )
 }
 
-/// Refuses NUL characters, which no system call accepts in a name.
+/// No system call accepts a NUL in a name.
 pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     match words.iter().find(|word| word.contains('\0')) {
         Some(bad) => {
@@ -52,7 +52,7 @@ pub(crate) fn number(option: &str, text: &str, min: u64, max: u64) -> Result<u64
     number_of(&format!("{option} {}", shortened(text)), text, min, max)
 }
 
-/// Parses an integer within a range; errors quote `words`.
+/// Errors quote `words`.
 pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
@@ -65,7 +65,7 @@ pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u
     }
 }
 
-/// An unsupported option: prefix of the argument, reason, hint.
+/// Prefix of the argument, reason, hint.
 pub(crate) type NotServed = (&'static str, &'static str, &'static str);
 
 pub(crate) fn refuse_option<T>(
@@ -89,7 +89,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Quotes and joins arguments for a shell.
+/// Quotes arguments for a shell.
 pub fn joined(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
