@@ -19,7 +19,7 @@ pub enum Step {
     /// Look up, open and read another task's files.
     Visit(ClientFiles),
     Phase(Operation),
-    /// Remove the directories, which must be empty.
+    /// Remove the empty directories.
     End,
     /// Remove everything after a failure.
     CleanUp,
