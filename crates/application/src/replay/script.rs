@@ -1,4 +1,4 @@
-//! The requests of a trace by thread, with what each waits for.
+//! The requests of a trace by thread.
 
 use super::growth::Growth;
 use super::{ReplayError, Skipped, at_devices};
@@ -62,11 +62,11 @@ pub(super) enum Act {
     Discard,
 }
 
-/// What a step waits for, once the pause is over.
+/// After the pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Begin,
-    /// The end of this earlier step of the thread.
+    /// The end of this earlier step.
     End(u32),
     /// The start of this step, if no earlier end is known.
     Start(u32),
@@ -74,7 +74,7 @@ pub(super) enum After {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The recorded start, in ns from the first request.
+    /// From the first request.
     pub at_ns: Nanos,
     pub act: Act,
     pub file: u32,
@@ -84,10 +84,9 @@ pub(super) struct Step {
     pub dsync: bool,
     pub after: After,
     pub pause_ns: Nanos,
-    /// The number of the thread's steps that must have ended first.
+    /// Steps of the thread that must have ended first.
     pub ended: u32,
-    /// Blocks that the file system wrote to its journal to make the step durable; `None` if the
-    /// trace does not show them.
+    /// Blocks that the file system wrote to its journal for the step; `None`: not in the trace.
     pub journal_blocks: Option<u32>,
     pub class: u16,
 }
@@ -110,15 +109,15 @@ pub struct FileScript {
     pub role: Role,
     /// The furthest end of a request.
     pub bytes: u64,
-    /// The file has data before the first request.
+    /// It has data before the first request.
     pub filled: bool,
-    /// The size in bytes before the first request, if appends make the file longer.
+    /// The size before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
     pub allocated: bool,
 }
 
 impl FileScript {
-    /// Returns whether runs leave the file as they found it.
+    /// Runs leave the file as they found it.
     pub(super) fn stays(&self) -> bool {
         self.filled && self.grows_from.is_none()
     }
@@ -136,9 +135,9 @@ pub(super) struct ThreadScript {
 pub struct Script {
     pub(super) threads: Vec<ThreadScript>,
     pub files: Vec<FileScript>,
-    /// The recorded latencies by class; empty histograms if there are none.
+    /// Recorded latencies; empty histograms if there are none.
     pub classes: Vec<(Class, Histogram)>,
-    /// The time from the first request to the last end.
+    /// From the first request to the last end.
     pub recorded_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
@@ -182,7 +181,7 @@ struct Seen {
 }
 
 impl Script {
-    /// Builds a script from the events of a trace.
+    /// Builds a script from a trace.
     ///
     /// # Errors
     /// A fault in the trace, nothing to replay, or too many requests.
@@ -306,8 +305,7 @@ impl Script {
         found.into_iter().map(like).collect()
     }
 
-    /// Returns the requests that the program waited for longest; without recorded ends, the most
-    /// frequent.
+    /// Returns the requests with the longest waiting or, without recorded ends, the most frequent.
     pub fn slowest(&self) -> Class {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         let number = |at: usize| steps().filter(|step| usize::from(step.class) == at).count();

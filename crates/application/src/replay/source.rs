@@ -12,7 +12,7 @@ pub(super) struct Spot {
     pub base: u64,
 }
 
-/// A thread of a recording; records the latencies of its requests by class.
+/// A thread of a recording, with latencies by class.
 #[derive(Debug)]
 pub struct ReplaySource<'a> {
     steps: &'a [Step],
@@ -30,7 +30,7 @@ pub struct ReplaySource<'a> {
     slots: Vec<u32>,
     free: Vec<u32>,
     sync: Option<(Stability, u32)>,
-    /// The time that pauses were too long so far, by which the next are shorter.
+    /// Excess of the pauses so far, by which the next are shorter.
     late: Nanos,
     pub(super) latencies: Vec<Histogram>,
     pub(super) bytes: Vec<u64>,

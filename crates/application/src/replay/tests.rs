@@ -52,7 +52,7 @@ fn on_cloud(script: &Script, pace: Pace) -> ReplayDocument {
     replay(&machine, script, ("test", "test"), &layout, &settings, &mut |_| {}).unwrap()
 }
 
-/// Uses the preset `cloud`, which reads 4 KiB in some 610 us.
+/// `cloud` reads 4 KiB in some 610 us.
 #[test]
 fn pauses_and_order_of_a_thread_are_kept() {
     let mut recording = Recording::new(&["/data"], 1);

@@ -7,7 +7,7 @@ use machine::LayerKind;
 use results::{Bottleneck, Cause, Limit, LimitOf, ReadAhead, Results};
 use workload::OpKind;
 
-/// The share of the time in requests below which the program's own work decides.
+/// With a smaller share in requests, the program's own work decides.
 const RARELY: f64 = 0.2;
 const FEW_FROM_DEVICE: f64 = 0.1;
 const AT_LIMIT: f64 = 0.9;
@@ -82,8 +82,8 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Returns requests and bytes per second of the busiest device, while the program waits for
-    /// storage: all roles share it.
+    /// Requests and bytes per second of the busiest device, which all roles share, while the
+    /// program waits.
     fn at_devices(&self) -> Option<(f64, f64)> {
         // A throttle counts flushes as writes.
         let flow = |device: &DeviceProfile| -> Option<(f64, f64)> {

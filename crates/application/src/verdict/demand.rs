@@ -11,16 +11,16 @@ pub(super) struct Demand {
     /// The file that is waited for longest.
     pub name: String,
     pub shape: Shape,
-    /// While at least one request is under way.
+    /// While a request is under way.
     pub iops: f64,
     pub busy_share: f64,
     pub waited_share: f64,
     /// Share of the durable writes' waiting in the calls that make them durable.
     pub flush_share: f64,
     pub writes_per_flush: f64,
-    /// Share of the direct requests that begin or end within a block of 4 KiB.
+    /// Share of direct requests that begin or end within a 4 KiB block.
     pub unaligned: f64,
-    /// Bytes that devices moved during the calls, over those of the calls.
+    /// Bytes of devices during the calls, over the calls' bytes.
     pub device_share: Option<f64>,
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
@@ -55,9 +55,9 @@ struct Sums {
     dsync: f64,
     syncs: f64,
     sync_ns: f64,
-    /// Time with a request under way, summed over the files.
+    /// With a request under way, summed over the files.
     busy_ns: f64,
-    /// Requests under way times time, summed over the files.
+    /// Requests under way times time.
     spent_ns: f64,
     grown: f64,
     device: Option<(f64, f64)>,

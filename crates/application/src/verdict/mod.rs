@@ -130,7 +130,7 @@ pub enum Change {
     Cache { bytes: u64 },
 }
 
-/// Flows with a smaller share of the waiting are left out.
+/// Flows with less of the waiting are left out.
 const MIN_WAITED: f64 = 0.01;
 
 /// Judges a recorded application by a study of its volume.

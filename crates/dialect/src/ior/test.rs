@@ -27,9 +27,9 @@ pub(super) struct Test<'a, C: Crew + ?Sized> {
     pub(super) result: TestResult,
     pub(super) warnings: Vec<String>,
     pub(super) latencies: Vec<Histogram>,
-    /// The shared file's number in its file system, while it is held.
+    /// The shared file's number, while it is held.
     held: Option<u64>,
-    /// Number of each task's own file, and its transfers, if written before.
+    /// Of each task's own file, if written before.
     numbers: Vec<Option<u64>>,
     written: Vec<Option<u64>>,
 }
