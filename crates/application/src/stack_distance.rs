@@ -30,7 +30,7 @@ impl Hasher for BlockHasher {
 type BlockMap<T> = HashMap<u64, T, BuildHasherDefault<BlockHasher>>;
 
 pub struct StackDistances {
-    /// A Fenwick tree over time slots: 1 at each block's last access.
+    /// A Fenwick tree: 1 at each block's last access.
     tree: Vec<u32>,
     last: BlockMap<u32>,
     next: u32,
@@ -48,7 +48,7 @@ impl StackDistances {
         Self::of_hashes(0, SCALE)
     }
 
-    /// Follows this share of the blocks, from 0 to 1.
+    /// Follows this share of the blocks.
     pub fn sampled(share: f64) -> Self {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
@@ -136,7 +136,7 @@ impl StackDistances {
         self.last.len() as f64 / self.share()
     }
 
-    /// Returns the share of accesses that an LRU cache of `blocks` blocks misses.
+    /// Returns the share of accesses that an LRU cache misses.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let share = self.share();
         let expected = self.accesses * share;

@@ -1,4 +1,4 @@
-//! Helpers for the command-line parsers of all tools.
+//! Helpers for all command lines.
 
 use machine::{Error, Result};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn is_twin(path: &Path) -> bool {
     path.to_string_lossy().starts_with("twin:")
 }
 
-/// Refuses Windows drives, for which a file would be made here: `#1`, `d:`, `\\.\PhysicalDrive1`.
+/// Refuses Windows drives: `#1`, `d:`, `\\.\PhysicalDrive1` would make files here.
 pub(crate) fn no_drive(path: &Path) -> Result<()> {
     let name = path.to_string_lossy();
     let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());

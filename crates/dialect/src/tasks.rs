@@ -35,7 +35,7 @@ pub enum Reply {
     Metadata(metadata::Reply),
 }
 
-/// A reply and the clock of its times.
+/// A reply and its clock.
 #[derive(Debug, Clone)]
 pub struct Done {
     pub reply: Reply,

@@ -1,4 +1,4 @@
-//! Seconds with writes, and the pauses between them.
+//! Seconds with writes, and their pauses.
 
 use machine::Nanos;
 use schemars::JsonSchema;

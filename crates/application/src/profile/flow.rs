@@ -1,4 +1,4 @@
-//! Figures of one kind of requests to one file.
+//! Figures of one kind of requests.
 
 use crate::Latency;
 use apptrace::Request;
@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Other sizes count to the next larger power of two.
+/// Other sizes count to the next power of two.
 const MAX_SIZES: usize = 64;
 
-/// The unit of file systems and devices.
+/// Of file systems and devices.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Requests of one size.
@@ -106,7 +106,7 @@ struct Appends {
     strict: u64,
     /// As `strict`, or next to another recent one.
     near: u64,
-    /// As `near`, without those that only write the same end again.
+    /// As `near`, without writes of the same end again.
     forward: u64,
     /// At a lower offset than the one before.
     backward: u64,

@@ -275,7 +275,7 @@ impl Collector {
     }
 }
 
-/// Makes the profile of a whole recording.
+/// Profiles a whole recording.
 pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> {
     let mut collector = Collector::default();
     for event in trace.by_ref() {
@@ -298,7 +298,7 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
     Ok(Profile { command, started_unix_ns, ..collector.profile(elapsed_ns, doubts) })
 }
 
-/// Profiles another tool's trace, from its first request to the last end.
+/// Profiles another tool's trace, to the last end.
 pub fn profile_of(
     events: impl Iterator<Item = Result<Event, ForeignError>>,
 ) -> Result<Profile, ForeignError> {

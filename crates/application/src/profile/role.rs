@@ -65,10 +65,10 @@ pub(super) struct Shape {
 /// With fewer requests and syncs the use is unknown.
 const FEW: u64 = 4;
 
-/// The minimum share of requests in order.
+/// Minimum share in order.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
-/// The maximum per sync; a checkpoint has more.
+/// Per sync; a checkpoint has more.
 const LOG_WRITES: u64 = 16;
 
 /// Many syncs make a log even with more writes per sync, which gather while a sync is slow.

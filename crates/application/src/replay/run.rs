@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) const MAX_DEPTH: u32 = 1024;
 /// More files share one target.
 const MAX_FILES: usize = 256;
-/// Files that share a target begin at multiples of this.
+/// Files of one target begin at multiples of this.
 const REGION: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +29,7 @@ pub enum Pace {
 /// The page cache before each run.
 pub type Cache = CacheState;
 
-/// The place of the trace's files.
+/// Where the trace's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
     /// In this directory, or on this simulated machine.
@@ -223,7 +223,7 @@ pub fn prepare<M: Machine>(machine: &M, script: &Script, layout: &Layout) -> mac
     Places::new(&script.files, layout).open(machine, script.writes()).map(drop)
 }
 
-/// Replays a script; calls `on_run` before each run with its number from 1.
+/// Replays a script; calls `on_run` before each run, from 1.
 ///
 /// # Errors
 /// The files cannot be made, or a request fails.

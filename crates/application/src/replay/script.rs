@@ -62,13 +62,13 @@ pub(super) enum Act {
     Discard,
 }
 
-/// After the pause.
+/// What a step waits for after its pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Begin,
     /// The end of this earlier step.
     End(u32),
-    /// The start of this step, if no earlier end is known.
+    /// Without a known end, the start of this step.
     Start(u32),
 }
 
@@ -102,7 +102,7 @@ impl Step {
     }
 }
 
-/// A traced file, as the replay makes it.
+/// A traced file, as replayed.
 #[derive(Debug, Clone)]
 pub struct FileScript {
     pub name: String,
@@ -111,7 +111,7 @@ pub struct FileScript {
     pub bytes: u64,
     /// It has data before the first request.
     pub filled: bool,
-    /// The size before the first request, if appends make the file longer.
+    /// Size before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
     pub allocated: bool,
 }
@@ -142,7 +142,7 @@ pub struct Script {
     pub requests: u64,
     pub bytes: u64,
     pub has_durations: bool,
-    /// Share of the bytes read without a device; `None` if the trace shows no devices.
+    /// Share of the bytes read without a device; `None`: not in the trace.
     pub read_hits: Option<f64>,
     pub skipped: Skipped,
 }
@@ -264,7 +264,7 @@ impl Script {
 }
 
 impl Script {
-    /// Makes all requests direct, in whole blocks of the files.
+    /// Makes requests direct, in whole blocks.
     pub fn make_direct(&mut self) {
         for step in self.threads.iter_mut().flat_map(|thread| &mut thread.steps) {
             step.direct = true;
@@ -286,7 +286,7 @@ impl Script {
         steps.any(|step| matches!(step.act, Act::Move(Op::Write) | Act::Discard))
     }
 
-    /// Returns a workload for each kind of request (operation, direct, durable).
+    /// Returns a workload for each operation and mode.
     pub fn like(&self) -> Vec<Workload> {
         let mut found: Vec<(Op, Buffering)> = Vec::new();
         for step in self.threads.iter().flat_map(|thread| &thread.steps) {

@@ -146,7 +146,7 @@ fn log_with_journal(blocks: u64, at_device: bool) -> Script {
     recording.script()
 }
 
-/// A control group counts the data, and the flush or each block of the journal.
+/// A control group counts data, and the flush or each journal block.
 #[test]
 fn syncs_take_the_journal_that_the_recording_shows() {
     let seconds = |script: &Script| {

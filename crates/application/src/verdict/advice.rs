@@ -1,4 +1,4 @@
-//! Changes to a program, with the gain that the study's points predict.
+//! Changes to a program, with predicted gains.
 
 use super::demand::Demand;
 use super::reference::{GOOD, References};

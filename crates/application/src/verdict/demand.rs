@@ -1,4 +1,4 @@
-//! The requests of each role as one flow of reads and one of writes.
+//! Each role as one flow of reads and one of writes.
 
 use super::Shape;
 use crate::profile::{FileProfile, FlowProfile, Profile, Role, SEQUENTIAL};
@@ -8,17 +8,17 @@ pub(super) struct Demand {
     pub role: Role,
     pub op: OpKind,
     pub files: u64,
-    /// The file that is waited for longest.
+    /// The file waited for longest.
     pub name: String,
     pub shape: Shape,
     /// While a request is under way.
     pub iops: f64,
     pub busy_share: f64,
     pub waited_share: f64,
-    /// Share of the durable writes' waiting in the calls that make them durable.
+    /// Share of the durable writes' waiting in flushes.
     pub flush_share: f64,
     pub writes_per_flush: f64,
-    /// Share of direct requests that begin or end within a 4 KiB block.
+    /// Share of direct requests not in whole 4 KiB blocks.
     pub unaligned: f64,
     /// Bytes of devices during the calls, over the calls' bytes.
     pub device_share: Option<f64>,
@@ -26,7 +26,7 @@ pub(super) struct Demand {
     pub bytes: f64,
     /// Distinct bytes that were read.
     pub working_set_bytes: u64,
-    /// The smallest cache that serves most of the repeated reads.
+    /// Serves most of the repeated reads.
     pub cache_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Threads that share all targets: each has a stream of every target.
+//! Each thread has a stream of every target.
 
 use super::stream::ToolStream;
 use super::{RunPlan, StreamResult, ToolJob, check_simulated, tool_streams};

@@ -1,4 +1,4 @@
-//! A request stream that a tool shapes and traces.
+//! A stream that a tool shapes and traces.
 
 use super::{Interval, RequestRange, RequestShape, StreamResult, ThreadOrder, Trace};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
@@ -14,7 +14,7 @@ const REST_NS: Nanos = 10_000_000;
 pub(super) struct Shared {
     pub(super) stonewall: bool,
     pub(super) first_done: AtomicBool,
-    /// A stream read wrong data, so none issues more requests.
+    /// A stream read wrong data: all stop.
     pub(super) stop: AtomicBool,
 }
 

@@ -115,11 +115,11 @@ struct Reading {
     random_percent: Option<u8>,
     /// `-Nv`
     flush_mapped: bool,
-    /// The first option that conflicts with `-X`.
+    /// The first that conflicts with `-X`.
     run_option: Option<String>,
 }
 
-/// Parses the arguments after the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
 /// An invalid or unsupported argument.

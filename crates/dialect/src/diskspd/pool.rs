@@ -1,4 +1,4 @@
-//! Threads that share all targets: `-F` and `-O`, `<ThreadCount>` and `<RequestCount>`, `<Weight>`.
+//! Threads that share all targets (`-F`, `-O`, `<ThreadCount>`, `<RequestCount>`, `<Weight>`).
 
 use super::profile::{Caching, Source, Target, TimeSpan, engine};
 use crate::concurrent;
@@ -16,7 +16,7 @@ pub struct ThreadPool {
 }
 
 impl TimeSpan {
-    /// A single target that all threads use gets them as its own.
+    /// A single target gets them as its own, if all threads use it.
     pub(super) fn share_threads(&mut self, threads: u32, outstanding: Option<u32>) {
         for target in &mut self.targets {
             target.threads = threads;
@@ -121,7 +121,6 @@ impl ThreadPool {
         }
     }
 
-    /// By thread, then target; 0: the thread skips the target.
     fn weights(&self, targets: &[Target]) -> Vec<Vec<u32>> {
         let of = |thread: u32, target: &Target| {
             let own = target.thread_weights.iter().find(|(number, _)| *number == thread);
@@ -152,7 +151,6 @@ impl ThreadPool {
         element == "ThreadsPerFile" || (element == "RequestCount" && self.outstanding.is_some())
     }
 
-    /// Returns `None` if each target has its own threads.
     pub(super) fn plan(&self, span: &TimeSpan, engines: &[Engine]) -> Option<concurrent::Pool> {
         let weights = self.weights(&span.targets);
         let each = self.singles(&span.targets, engines) as usize;

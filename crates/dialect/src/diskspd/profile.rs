@@ -27,7 +27,7 @@ pub enum RangeLength {
 }
 
 impl RangeLength {
-    /// Returns the number in its own unit.
+    /// Returns percent or bytes.
     pub fn number(self) -> u64 {
         match self {
             RangeLength::Percent(percent) => percent.into(),
@@ -56,7 +56,7 @@ pub enum Format {
 /// A file or device and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// A file, a device, or a directory for a new file.
+    /// May be a directory for a new file.
     pub path: PathBuf,
     /// `-b`
     pub block_bytes: u32,
@@ -66,7 +66,7 @@ pub struct Target {
     pub random_percent: Option<u8>,
     /// `-rdpct`, `-rdabs`: percentages of the requests; the others go to the remaining part.
     pub ranges: Vec<(u8, RangeLength)>,
-    /// `-i`: requests in a burst; requires a pause.
+    /// `-i`: requires a pause.
     pub burst: Option<u32>,
     /// `-j`
     pub pause_ms: Option<u32>,
@@ -76,7 +76,7 @@ pub struct Target {
     pub interlocked: bool,
     /// `-B`
     pub base_bytes: u64,
-    /// `-f`: end of the bytes in use.
+    /// `-f`: end of the used bytes.
     pub max_bytes: Option<u64>,
     /// `-fs`, `-fr`
     pub hint: Hint,
@@ -146,7 +146,7 @@ impl Target {
         }
     }
 
-    /// Applies `-rs`; 100 % and 0 % equal `-r` and `-s`.
+    /// 100 % and 0 % equal `-r` and `-s`.
     pub(crate) fn with_random_percent(mut self, percent: Option<u8>) -> Target {
         match percent {
             Some(0) => (self.random_bytes, self.random_percent) = (None, None),
@@ -444,7 +444,7 @@ impl Default for TimeSpan {
     }
 }
 
-/// A sequence of time spans.
+/// Time spans in sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
     pub spans: Vec<TimeSpan>,

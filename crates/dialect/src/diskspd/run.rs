@@ -24,7 +24,7 @@ use workload::{Stop, Workload};
 
 const PROFILE: Input = Input::new("a profile", 4 << 20);
 
-/// No limit, because only the requested part is read.
+/// Only the requested part is read.
 const SOURCE: Input = Input::new("a file of data", u64::MAX);
 
 /// Loads the profile.
@@ -82,7 +82,7 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
 /// stay after a complete run.
 ///
 /// # Errors
-/// A refused or small file, a failed request, or an interrupt before one completed.
+/// A refused or small file, a failed request, or an early interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -297,7 +297,7 @@ fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestSha
     })
 }
 
-/// Also returns whether the user interrupted it.
+/// `true`: the user interrupted it.
 fn run_span<M: Machine>(
     machine: &M,
     span: &TimeSpan,

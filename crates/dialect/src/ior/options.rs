@@ -1,4 +1,4 @@
-//! IOR's options on the command line, as directives (`-O name=value`) and in scripts.
+//! IOR's options: on the command line, as directives (`-O name=value`), in scripts.
 
 use super::table::ROWS;
 use crate::parse::{no_nul, refuse, shortened};
@@ -25,7 +25,7 @@ pub enum Format {
     Csv,
 }
 
-/// One test. Sizes are in bytes.
+/// One test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// `-o`; with one file per task the tasks use these in turn.
@@ -74,7 +74,7 @@ pub struct Options {
     pub deadline_s: Option<u64>,
     /// Every task goes on to the fastest's number of transfers.
     pub wear_out: bool,
-    /// Transfers of each task in an earlier test with a deadline.
+    /// Each task's transfers in an earlier test.
     pub wear_out_iterations: Option<u64>,
     /// Keeps `wear_out_iterations` between tests.
     pub status_file: Option<PathBuf>,
@@ -90,7 +90,7 @@ pub struct Options {
     pub max_minutes: u64,
     /// `-u`
     pub unique_directory: bool,
-    /// `-v`, as often as it was given.
+    /// `-v`, counted.
     pub verbose: u32,
     /// `-A`
     pub reference: i64,
@@ -372,10 +372,10 @@ impl Tests {
     }
 }
 
-/// Parses a command line, without the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
-/// The option, the reason and what to write instead.
+/// The reason and what to write instead.
 pub fn parse(words: &[String]) -> Result<Tests> {
     no_nul(words)?;
     let mut all = Tests::default();

@@ -359,7 +359,7 @@ fn phase_json(phase: &Phase, options: &Options) -> Value {
     value
 }
 
-/// With IOR's keys, and its defaults for what halfpower refuses.
+/// Includes IOR's defaults for what halfpower refuses.
 fn parameters(number: usize, test: &TestResult, around: &Surroundings<'_>) -> Value {
     let given = &test.options;
     let flag = |set: bool| json!(u8::from(set));

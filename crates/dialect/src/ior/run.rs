@@ -115,7 +115,6 @@ pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<O
     Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files(tests))?))
 }
 
-/// Reads the transfers per task of an earlier test.
 pub(super) fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("stoneWallingStatusFile {}", path.display());
     let text = STATUS

@@ -10,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use workload::Permutation;
 
-/// The transfers of all tasks of a test.
+/// Transfers of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     pub tasks: u64,
@@ -92,7 +92,7 @@ pub struct Access {
     pub of_task: u64,
     pub open_as: OpenAs,
     pub opens: bool,
-    /// Transfers after which the phase ends; `None`: it has no transfers.
+    /// Transfers until the end; `None`: without transfers.
     pub upto: Option<u64>,
     /// No transfer begins after this time.
     pub deadline_ns: Option<Nanos>,

@@ -81,7 +81,7 @@ pub struct Options {
     pub machine: bool,
     /// `-w`
     pub keep: bool,
-    /// `-x`: the first process to finish does not stop others.
+    /// `-x`: the first to finish does not stop others.
     pub no_stonewall: bool,
     /// `-V`: writes carry this pattern and reads verify it.
     pub verify: Option<u8>,
@@ -89,7 +89,7 @@ pub struct Options {
     pub purge: bool,
     /// `-U`: the original remounts it, for an empty page cache.
     pub uncached: Option<PathBuf>,
-    /// `-S`: size of the processor's cache, for `-p`.
+    /// `-S`: of the processor, for `-p`.
     pub cache_bytes: Option<u64>,
     /// `-L`
     pub line_bytes: Option<u64>,
@@ -97,7 +97,7 @@ pub struct Options {
     pub stride: Option<u32>,
     /// `-J`
     pub think_ms: Option<u32>,
-    /// `-P`: first processor to which processes are bound.
+    /// `-P`: first processor of the processes.
     pub bind: Option<u32>,
     /// `-Q`
     pub latency_files: bool,
@@ -277,7 +277,7 @@ static OWN: &[Own<Options>] = &[
     Row::new("destroy-signature", (), Flag(|o, on| o.destroy_signed = on)),
 ];
 
-/// Parses the arguments after the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
 /// An invalid or unsupported argument.

@@ -1,4 +1,4 @@
-//! File and record sizes, tests, and the workload of each.
+//! Sizes, tests, and the workload of each.
 
 use super::Options;
 use super::options::LAST_TEST;
@@ -216,7 +216,7 @@ fn doubling(from: u64, to: u64) -> Vec<u64> {
 }
 
 impl Options {
-    /// Returns each file size with each record size up to it, in report order.
+    /// Returns file sizes with record sizes up to each, in report order.
     pub fn cells(&self) -> Vec<Cell> {
         let one =
             |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };

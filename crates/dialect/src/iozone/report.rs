@@ -39,7 +39,7 @@ pub fn version() -> String {
     )
 }
 
-/// Returns the line of `-M`, which shows `uname` in the original.
+/// Returns the line of `-M`, `uname` in the original.
 pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     let MachineFacts { system, name, processor, .. } = machine;
     if options.machine {
@@ -275,7 +275,7 @@ pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<
     head
 }
 
-/// Returns the tests, with the children's rate for each number of children.
+/// Rates by number of children.
 pub(super) fn throughput_rows(
     options: &Options,
     result: &IozoneResult,
@@ -404,10 +404,10 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     text
 }
 
-/// The last line of the original.
+/// The original's last line.
 pub const COMPLETE: &str = "\niozone test complete.\n";
 
-/// The last line after an interrupt.
+/// After an interrupt.
 pub const INTERRUPTED: &str = "\niozone test interrupted.\n";
 
 fn spread_table(result: &IozoneResult) -> String {

@@ -5,7 +5,7 @@ use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The half-power criterion: a file at or below this share of the best rate is past the cliff.
+/// The half-power criterion for a cliff.
 const HALF: f64 = 0.5;
 
 /// One pass over one file with one record size, with its repeats.

@@ -31,7 +31,7 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// the files, unless `-w` keeps them after success.
 ///
 /// # Errors
-/// A refused file, a failed request or write to `out`, or an interrupt before any figure.
+/// A refused file, a failed request or write to `out`, or an early interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -324,7 +324,7 @@ fn show_work(options: &Options, cell: Cell, done: u64, all: u64) {
     );
 }
 
-/// Also returns whether the user interrupted the cell.
+/// `true`: the user interrupted the cell.
 fn one_cell<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
@@ -466,7 +466,7 @@ fn throughput<M: Machine>(
     Ok(())
 }
 
-/// Returns the median repeat, and whether the user interrupted the test.
+/// Returns the median repeat; `true`: the user interrupted it.
 fn side_by_side<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,

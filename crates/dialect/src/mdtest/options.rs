@@ -363,10 +363,10 @@ impl Options {
     }
 }
 
-/// Parses a command line, without the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
-/// The option, the reason and what to write instead.
+/// The reason and what to write instead.
 pub fn parse(words: &[String]) -> Result<Options> {
     no_nul(words)?;
     let mut options = Options::default();

@@ -23,7 +23,7 @@ pub struct Surroundings<'a> {
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// Returns the directories of the test.
+/// Returns the test's directories.
 pub fn files(options: &Options) -> &[PathBuf] {
     &options.directories
 }
@@ -89,7 +89,6 @@ fn status_output(options: &Options) -> Result<Option<Output>, Error> {
     Ok(path.map(|path| Output::new("-x", path, options.force, &[])).transpose()?)
 }
 
-/// Reads the items per task of an earlier run.
 fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("-x {}", path.display());
     let text = STATUS.text(path).map_err(|error| {
@@ -180,7 +179,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Returns the tasks that make a tree.
     fn planters(&self) -> Vec<usize> {
         let count = self.members.len();
         if self.options.unique {

@@ -32,7 +32,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the directory of the iteration.
+    /// Returns the iteration's directory.
     pub fn base(&self, task: u64) -> PathBuf {
         let directory = &self.directories[task as usize % self.directories.len()];
         directory.join(format!("test-dir.0-{}", self.iteration))
@@ -275,7 +275,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Ok(Reply::Done { span: Span { from, to: files.now() }, count: done, latency, wrong })
     }
 
-    /// Returns whether the item's data is right.
+    /// `false`: wrong data.
     fn one(&mut self, plan: &Plan, items: &Items, path: &Path) -> Result<bool> {
         let files = self.files;
         match (items.operation, items.kind) {

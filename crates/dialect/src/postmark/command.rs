@@ -45,10 +45,10 @@ pub enum Command {
     SetThreads(u32),
     SetSync(FileSync),
     SetEngine(FileEngine),
-    /// Reports on the screen, or appends to a file.
+    /// Appended to a file, or printed.
     Run(Option<String>),
     Load(String),
-    /// Shows the configuration, or appends it to a file.
+    /// Appended to a file, or printed.
     Show(Option<String>),
     Help(String),
     Quit,

@@ -91,7 +91,7 @@ impl Config {
         [number.saturating_mul(low), (number + 2 * transactions).saturating_mul(high)]
     }
 
-    /// Returns the locations and how files are accessed.
+    /// Returns how and where files are accessed.
     pub fn area(&self) -> AreaSpec {
         AreaSpec {
             locations: self.plan.locations.iter().map(|location| location.path.clone()).collect(),

@@ -175,8 +175,7 @@ fn phase<F: FileSystem, W: FileWork + Send>(
 /// silently repeated.
 ///
 /// # Errors
-/// An invalid plan or location, a failed operation, no more files, or an interrupt before the first
-/// transaction.
+/// An invalid plan or location, a failed operation, no more files, or an early interrupt.
 pub fn run<F: FileSystem>(
     system: &F,
     config: &Config,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// The state of a session after a line.
+/// The state after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Continue,
@@ -39,7 +39,7 @@ fn as_text(bytes: &[u8]) -> String {
     }
 }
 
-/// The state between lines, and the results so far.
+/// State and results between lines.
 pub struct Session<'a, F> {
     system: &'a F,
     interrupt: &'a AtomicBool,
@@ -81,7 +81,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         Session { is_forced, ..self }
     }
 
-    /// Prints the original's start banner.
+    /// Prints the banner.
     ///
     /// # Errors
     /// `out` cannot be written.

@@ -1,4 +1,4 @@
-//! Parses fio's normal report, of versions 2 and 3.
+//! Parses fio's normal report (2 and 3).
 
 use super::direction::{Direction, PERCENTILES, cases};
 use super::lines::{at, between, number};

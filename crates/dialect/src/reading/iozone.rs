@@ -79,7 +79,7 @@ impl Columns {
         Some(Columns { indent: end.saturating_sub(SIZES[0]), names: words.len() })
     }
 
-    /// Returns `None` if the table has ended.
+    /// `None`: the table has ended.
     fn row(&self, line: &str) -> Result<Option<Row>, String> {
         let cells = cells(line, self.indent);
         if cells.is_empty() {

@@ -100,7 +100,7 @@ pub fn target(options: &Options) -> Result<TargetSpec> {
     spec(options, &jobs[0])
 }
 
-/// Returns the two targets to compare.
+/// Returns two targets.
 ///
 /// # Errors
 /// As for [`target`], or not two files.
@@ -196,7 +196,7 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
 /// so far). The user's interrupt keeps the points until then.
 ///
 /// # Errors
-/// A refused file, an invalid point, or an interrupt before any point. A failed point stays empty.
+/// A refused file, an invalid point, or an early interrupt. A failed point stays empty.
 pub fn run<M: Machine>(
     runner: &mut Runner<'_, M>,
     options: &Options,
@@ -252,7 +252,7 @@ pub fn run<M: Machine>(
     })
 }
 
-/// Compares each partition start with the first, in entry order.
+/// Compares partition starts with the first.
 pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     let mb = |ios: f64| cut(ios * f64::from(request_bytes) / (1 << 20) as f64);
     let Some(first) = entries.first().map(|entry| entry.align_bytes) else { return Vec::new() };
@@ -282,7 +282,7 @@ pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     entries.iter().filter(|entry| entry.align_bytes != first).filter_map(compare).collect()
 }
 
-/// Returns one sentence per pair of partition starts.
+/// Returns a sentence for each pair of starts.
 pub fn sentences(differences: &[Difference]) -> Vec<String> {
     let mut aligns: Vec<[u64; 2]> =
         differences.iter().map(|difference| difference.align_bytes).collect();
@@ -334,7 +334,7 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     text
 }
 
-/// Formats differences in the published columns, or rates of a single partition start.
+/// Formats the published columns, or rates of one partition start.
 pub fn table(result: &MatrixResult) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -66,20 +66,20 @@ impl Multi {
     }
 }
 
-/// The parsed command line; `None`: the original's default.
+/// The command line; `None`: the original's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// `-k`
     pub kind: Option<Kind>,
     /// `-t`: of each file.
     pub threads: Option<u32>,
-    /// `-s`, which is in seconds, or `--runtime`.
+    /// `-s` (seconds), or `--runtime`.
     pub run_ns: Option<u64>,
     /// `-f`
     pub access: Option<Access>,
     /// `-o`: per thread; 0: unset.
     pub outstanding: Option<u32>,
-    /// `-b`, which is in KB.
+    /// `-b` (KB).
     pub block_bytes: Option<u32>,
     /// `-i`: of a stripe pattern.
     pub rows: Option<u32>,
@@ -103,7 +103,7 @@ pub struct Options {
     pub parameters: Option<PathBuf>,
     /// `-R`
     pub raw: Vec<PathBuf>,
-    /// `-d`: directories; the file is used in each.
+    /// `-d`: directories of the file.
     pub drives: Vec<PathBuf>,
     pub files: Vec<PathBuf>,
     /// `--json`
@@ -112,7 +112,7 @@ pub struct Options {
     pub size: Option<u64>,
     /// `--matrix`
     pub matrix: bool,
-    /// `--align`: partition starts, emulated by shifting every request.
+    /// `--align`: emulated by shifting every request.
     pub align: Vec<u64>,
     /// `--repeats`: maximum runs of a point.
     pub repeats: Option<u32>,
@@ -126,7 +126,7 @@ pub struct Options {
     pub destroy_signed: bool,
 }
 
-/// One line of a parameter file.
+/// A line of a parameter file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLine {
     pub path: PathBuf,
@@ -201,7 +201,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     Ok(lines)
 }
 
-/// Parses the arguments after the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
 /// An unknown option or an invalid value.

@@ -27,7 +27,7 @@ pub fn raw_device(name: &Path) -> PathBuf {
 }
 
 impl FileJob {
-    /// Returns the processors by number; empty: all.
+    /// Returns processor numbers; empty: all.
     pub fn processors(&self) -> Vec<u32> {
         (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect()
     }
@@ -98,7 +98,7 @@ impl Options {
         self.access.unwrap_or(Access::Stripes(64))
     }
 
-    /// Returns whether the study compares two targets.
+    /// Returns whether two targets are compared.
     pub fn compares(&self) -> bool {
         self.matrix && self.parameters.is_none() && self.targets() == 2
     }
