@@ -88,7 +88,7 @@ pub trait Crew {
     /// Returns the tasks, at least one, by number.
     fn members(&self) -> &[Member];
 
-    /// Does steps (`together`: at the same time); replies are in their order.
+    /// Does steps (`together`: at the same time) and returns the replies in their order.
     ///
     /// # Errors
     /// Failed or lost tasks.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Other sizes count to the next power of two.
 const MAX_SIZES: usize = 64;
 
-/// Of file systems and devices.
+/// The unit of file systems and devices.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Requests of one size.

@@ -65,7 +65,7 @@ pub(super) struct Shape {
 /// With fewer requests and syncs the use is unknown.
 const FEW: u64 = 4;
 
-/// Minimum share in order.
+/// Minimum share of requests in order.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
 /// Per sync; a checkpoint has more.

@@ -7,7 +7,7 @@ use machine::{Op, Stability};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Returns a log for `read_iolog`; one job keeps the order of all threads.
+/// Returns a log for `read_iolog` with the recorded times; one job keeps the order of all threads.
 pub fn fio_log(script: &Script) -> String {
     let mut entries: Vec<Entry> = Vec::new();
     for step in script.threads.iter().flat_map(|thread| &thread.steps) {

@@ -46,7 +46,7 @@ impl Half {
         self.interval_latencies.get(index).copied().unwrap_or_default()
     }
 
-    /// Within 0.4 %, the width of the histogram's buckets.
+    /// Uses the histogram's buckets, each within 0.4 %.
     pub fn latency_deviation_ns(&self) -> f64 {
         let (count, mean) = (self.latency.count() as f64, self.latency.mean());
         if count == 0.0 {

@@ -29,7 +29,7 @@ pub(super) struct Test<'a, C: Crew + ?Sized> {
     pub(super) latencies: Vec<Histogram>,
     /// The shared file's number, while it is held.
     held: Option<u64>,
-    /// Of each task's own file, if written before.
+    /// Number of each task's own file, and its transfers, if written before.
     numbers: Vec<Option<u64>>,
     written: Vec<Option<u64>>,
 }

@@ -24,11 +24,11 @@ pub struct Options {
     pub auto: bool,
     /// `-z`: small records with large files too (`-A` is `-a -z`).
     pub all_records: bool,
-    /// `-s`
+    /// `-s`: sizes.
     pub files: Vec<u64>,
     /// `-n`, `-g`
     pub file_range: (Option<u64>, Option<u64>),
-    /// `-r`
+    /// `-r`: sizes.
     pub records: Vec<u64>,
     /// `-y`, `-q`
     pub record_range: (Option<u64>, Option<u64>),

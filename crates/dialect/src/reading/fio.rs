@@ -46,8 +46,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Returns whether the run of `next` began before `report` was written. `elapsed` is in seconds,
-/// rounded up.
+/// `next` is a later report of the same run if that began before `report` was written. `elapsed` is
+/// in seconds, rounded up.
 fn is_unfinished(report: &Value, next: &Value) -> bool {
     let written_ms = |one: &Value| one["timestamp_ms"].as_f64();
     let began_ms =
@@ -55,7 +55,7 @@ fn is_unfinished(report: &Value, next: &Value) -> bool {
     matches!((written_ms(report), began_ms(next)), (Some(written), Some(began)) if began < written - 1000.0)
 }
 
-/// Clones ran at once, so they are one case.
+/// Clones ran at once, so they are one case, even with their own entries.
 fn cases(document: &Value) -> Result<Vec<Measurement>, String> {
     let jobs = document["jobs"].as_array().ok_or("it has no jobs")?;
     let global = &document["global options"];

@@ -70,7 +70,7 @@ const READERS: [Reader; 17] = [
     ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),
 ];
 
-/// Returns whether the tool is known.
+/// Returns whether the report's tool is known.
 pub fn is_report(name: &str, text: &str) -> bool {
     fio_log::is_log(name, text) || reader(text).is_some()
 }

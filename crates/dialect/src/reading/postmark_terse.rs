@@ -4,7 +4,7 @@ use super::case::case;
 use super::lines::number;
 use results::compare::{Measure, Measurement, Reading};
 
-/// Rates after the two times.
+/// Rates after the two times, by the full report's names.
 const OPERATIONS: [&str; 9] = [
     "transaction",
     "create",

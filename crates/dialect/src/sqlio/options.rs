@@ -103,7 +103,7 @@ pub struct Options {
     pub parameters: Option<PathBuf>,
     /// `-R`
     pub raw: Vec<PathBuf>,
-    /// `-d`: directories of the file.
+    /// `-d`: directories; the file is used in each.
     pub drives: Vec<PathBuf>,
     pub files: Vec<PathBuf>,
     /// `--json`
@@ -112,7 +112,7 @@ pub struct Options {
     pub size: Option<u64>,
     /// `--matrix`
     pub matrix: bool,
-    /// `--align`: emulated by shifting every request.
+    /// `--align`: partition starts, emulated by shifting every request.
     pub align: Vec<u64>,
     /// `--repeats`: maximum runs of a point.
     pub repeats: Option<u32>,

@@ -147,9 +147,9 @@ impl Options {
         }
     }
 
-    /// Returns the workload of one file. Threads of a sequential run share one position: in the
-    /// published study 256 threads reach seven times the random rate, which parts of the file would
-    /// not.
+    /// Returns the workload of one file. Threads of a sequential run share one position, so `-t`
+    /// divides one pass: in the published study 256 threads reach seven times the random rate,
+    /// which parts of the file would not.
     pub fn workload(
         &self,
         kind: Kind,
