@@ -1,4 +1,4 @@
-//! A recorded application: the profile of its requests, and their replay on a machine.
+//! A recorded application: its profile, and its replay on a machine.
 
 mod latency;
 pub mod profile;

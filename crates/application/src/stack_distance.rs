@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use workload::rng;
 
-/// Hashes in the same way on every run.
+/// The same on every run.
 #[derive(Default)]
 struct BlockHasher(u64);
 
@@ -30,14 +30,14 @@ impl Hasher for BlockHasher {
 type BlockMap<T> = HashMap<u64, T, BuildHasherDefault<BlockHasher>>;
 
 pub struct StackDistances {
-    /// A Fenwick tree over time slots: 1 at each block's last access.
+    /// A Fenwick tree: 1 at each block's last access.
     tree: Vec<u32>,
     last: BlockMap<u32>,
     next: u32,
     counts: Vec<f64>,
     cold: f64,
     accesses: f64,
-    /// The sampled range of hashes, half open, out of [`SCALE`].
+    /// Sampled, half open, out of [`SCALE`].
     hashes: (u64, u64),
 }
 
@@ -48,13 +48,12 @@ impl StackDistances {
         Self::of_hashes(0, SCALE)
     }
 
-    /// Follows this share of the blocks, from 0 to 1.
+    /// Follows this share of the blocks.
     pub fn sampled(share: f64) -> Self {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
 
-    /// Returns two disjoint halves of [`StackDistances::sampled`]: the difference of their curves
-    /// estimates the sampling error.
+    /// Returns two disjoint halves; the difference of their curves estimates the sampling error.
     pub fn sampled_halves(share: f64) -> [Self; 2] {
         let end = ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(2);
         [Self::of_hashes(0, end / 2), Self::of_hashes(end / 2, end)]
@@ -132,12 +131,12 @@ impl StackDistances {
         self.add(slot, 1);
     }
 
-    /// Returns the number of distinct blocks seen, estimated for a sample.
+    /// Returns the distinct blocks, estimated for a sample.
     pub fn blocks(&self) -> f64 {
         self.last.len() as f64 / self.share()
     }
 
-    /// Returns the share of accesses that an LRU cache of `blocks` blocks misses.
+    /// Returns the share of accesses that an LRU cache misses.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let share = self.share();
         let expected = self.accesses * share;

@@ -1,4 +1,4 @@
-//! Dates and times as the tools print them, in UTC.
+//! Times as the tools print them, in UTC.
 
 use jiff::Timestamp;
 
@@ -7,7 +7,6 @@ fn formatted(unix_s: u64, form: &str) -> String {
     Timestamp::from_second(second).unwrap_or_default().strftime(form).to_string()
 }
 
-/// Formats a time like C's `ctime`: `Wed Jan 14 21:32:08 2004`.
 pub(crate) fn ctime(unix_s: u64) -> String {
     formatted(unix_s, "%a %b %e %H:%M:%S %Y")
 }
@@ -16,7 +15,7 @@ pub(crate) fn year_first(unix_s: u64) -> String {
     formatted(unix_s, "%Y/%m/%d %H:%M:%S UTC")
 }
 
-/// Formats a time like mdtest: `05/21/2020 10:00:00`.
+/// The format of mdtest.
 pub(crate) fn month_first(unix_s: u64) -> String {
     formatted(unix_s, "%m/%d/%Y %H:%M:%S")
 }

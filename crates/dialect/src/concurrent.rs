@@ -1,4 +1,4 @@
-//! Runs a tool's concurrent jobs: several workloads on their own targets, reported separately.
+//! Concurrent jobs of a tool, reported separately.
 
 use machine::{
     Error, Machine, Nanos, OnInterrupt, Op, Result, RunOptions, Start, TargetFacts, TargetKind,
@@ -20,30 +20,29 @@ pub(crate) use pool::{Pool, TargetResult, run_pool};
 pub(crate) enum ThreadOrder {
     #[default]
     Pattern,
-    /// Each thread takes the next block of a common sequence.
+    /// Threads share one sequence of blocks.
     Interlocked,
-    /// Each thread covers the whole region, starting `bytes` after the previous thread. If that is
-    /// not a multiple of the step, its offsets fall between those of the others, up to `room_bytes`
-    /// from the region's first byte.
+    /// Each thread covers the whole region, starting `bytes` after the previous one. Offsets
+    /// between those of the first thread reach at most `room_bytes`.
     Apart { bytes: u64, room_bytes: u64 },
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestShape {
     pub(crate) threads: ThreadOrder,
-    /// Distance between requests, if it is not their length. The region then counts one request
-    /// length for each request, wherever it ends.
+    /// Distance between requests, if not their length; the region then counts one length per
+    /// request.
     pub(crate) step_bytes: Option<u64>,
-    /// Percentage of requests that follow the previous one instead of the workload's pattern.
+    /// Requests that follow the previous one instead of the pattern.
     pub(crate) follows_percent: Option<u8>,
-    /// The region's ranges in order, with shares that sum to 100; if empty, the workload decides.
+    /// In order, with shares that sum to 100; empty: the workload decides.
     pub(crate) ranges: Vec<RequestRange>,
-    /// Requests in a burst, and the pause after it.
+    /// Requests, and the pause after them.
     pub(crate) burst: Option<(u32, Nanos)>,
     pub(crate) pattern: Option<u64>,
-    /// Data of the writes; each continues where the previous one ended.
+    /// Each write continues where the previous one ended.
     pub(crate) source: Option<Arc<[u8]>>,
-    /// Reads copy their data again in blocks of this size.
+    /// Reads copy their data in blocks of this size.
     pub(crate) copy_block: Option<usize>,
     pub(crate) log: bool,
     pub(crate) interval_ns: Option<Nanos>,
@@ -51,9 +50,9 @@ pub(crate) struct RequestShape {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RequestRange {
-    /// Percentage of the requests.
+    /// Of the requests.
     pub(crate) percent: u8,
-    /// End of the range, as a fraction of the region.
+    /// As a fraction of the region.
     pub(crate) end: f64,
 }
 
@@ -79,7 +78,6 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunPlan {
-    /// Time before the measured part.
     pub(crate) ramp_ns: Nanos,
     pub(crate) rest_ns: Nanos,
     /// After the first stream's end the others continue without counting ([`Trace::counted`]).
@@ -98,7 +96,7 @@ impl RunPlan {
 pub(crate) struct ToolResult {
     pub(crate) sample: Sample,
     pub(crate) streams: Vec<StreamResult>,
-    /// First start and last end of the streams, on the machine's clock.
+    /// On the machine's clock.
     pub(crate) span: (Nanos, Nanos),
 }
 
@@ -114,11 +112,11 @@ pub(crate) struct StreamResult {
     pub(crate) trace: Trace,
 }
 
-/// The requests that completed in an interval.
+/// Requests that completed in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Interval {
     pub requests: u64,
-    /// Shortest latency; 0 without requests.
+    /// 0 without requests.
     pub min_ns: u64,
     pub max_ns: u64,
     pub sum_ns: f64,
@@ -156,12 +154,12 @@ impl Interval {
         }
     }
 
-    /// Returns the mean latency; 0 without requests.
+    /// Returns 0 without requests.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns / self.requests.max(1) as f64
     }
 
-    /// Returns the latencies' standard deviation.
+    /// Returns the standard deviation.
     pub fn deviation_ns(&self) -> f64 {
         (self.squares_ns2 / self.requests.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
     }
@@ -169,18 +167,17 @@ impl Interval {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
-    /// Offset in bytes and latency of every request, in order of completion.
+    /// Offset and latency, in order of completion.
     pub(crate) log: Vec<(u64, Nanos)>,
     pub(crate) intervals: Vec<[Interval; 2]>,
     pub(crate) began: Nanos,
-    /// Time of the last completion.
     pub(crate) ended: Nanos,
-    /// Completed requests and time when the first stream of a stonewalled run finished.
+    /// Completed requests and time when the first stream finished.
     pub(crate) counted: Option<(u64, Nanos)>,
 }
 
-/// Runs all jobs at once; the first error ends the run. After the user's interrupt the results are
-/// those until then ([`machine::Usage::interrupted`]); it is an error if no request completed.
+/// The first error ends the run. An interrupt keeps the results until then, but is an error if no
+/// request completed.
 pub(crate) fn run<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -244,7 +241,6 @@ fn tool_streams<T>(
     jobs.iter().zip(facts).map(of).collect()
 }
 
-/// Refuses data checks on a simulated machine, which moves no data.
 fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<()> {
     let Some(twin) = facts.iter().find(|facts| facts.kind == TargetKind::Simulated) else {
         return Ok(());
@@ -266,7 +262,6 @@ pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFac
     Ok(one_thread_of(workload, shape).as_ref().unwrap_or(workload).check(size, align)?)
 }
 
-/// Returns `None` if the threads share the pattern.
 fn one_thread_of(workload: &Workload, shape: &RequestShape) -> Option<Workload> {
     let rate_iops = workload.rate_iops.map(|rate| rate / f64::from(workload.threads));
     let apart = workload.threads > 1 && shape.threads != ThreadOrder::Pattern;

@@ -10,7 +10,6 @@ pub(crate) fn print(out: &mut dyn Write, text: &str) -> Result<()> {
         .map_err(Error::io("cannot print to", "standard output"))
 }
 
-/// Describes an engine that replaces one that this system lacks.
 pub(crate) fn fallback<'a, M: Machine>(
     machine: &M,
     points: impl IntoIterator<Item = &'a Point>,

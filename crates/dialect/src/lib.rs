@@ -1,5 +1,4 @@
-//! Parsers and reports of other tools: PostMark, IOzone, SQLIO, diskspd, fio, IOR, mdtest; and the
-//! work of several tasks on files.
+//! Parsers and reports of other tools, and work of several tasks on files.
 
 mod calendar;
 mod concurrent;

@@ -1,5 +1,4 @@
-//! Operations on files by several tasks: each makes its own files, and every operation begins at
-//! the same time in all.
+//! Several tasks make their own files and begin every operation at the same time.
 
 use crate::tasks::{self, Crew, Error, Member, Span};
 use machine::Nanos;
@@ -15,23 +14,23 @@ use workload::metadata::{ClientFiles, MetadataError, MetadataPlan, Operation, Se
 /// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
-    /// Make the directories of a plan, or join those of another task.
+    /// Make directories, or join another task's.
     Begin(MetadataPlan, ClientFiles),
-    /// Look up, open and read the files of another task.
+    /// Look up, open and read another task's files.
     Visit(ClientFiles),
     Phase(Operation),
-    /// Remove the directories, which are empty after a round.
+    /// Remove the empty directories.
     End,
-    /// Remove all files and directories after a failure.
+    /// Remove everything after a failure.
     CleanUp,
 }
 
-/// The answer of a task.
+/// A task's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready {
         processors: u32,
-        /// The directory of the task's files, which others can join.
+        /// The task's directory, which others can join.
         directory: Option<PathBuf>,
     },
     Done {
@@ -39,7 +38,7 @@ pub enum Reply {
         latency: Histogram,
         user_ns: Nanos,
         system_ns: Nanos,
-        /// Bytes that the process read from devices, if counted.
+        /// Read from devices by the process, if counted.
         read_bytes: Option<u64>,
     },
 }
@@ -59,7 +58,7 @@ struct Open<'f, S: FileSystem> {
     times: Times,
 }
 
-/// A task between its steps; dropping it removes its files.
+/// A task; dropping it removes its files.
 pub struct Task<'f, S: FileSystem> {
     system: &'f S,
     processors: u32,
@@ -68,7 +67,7 @@ pub struct Task<'f, S: FileSystem> {
 }
 
 impl<'f, S: FileSystem> Task<'f, S> {
-    /// Makes a task on a computer with this number of processors.
+    /// Makes a task; `processors` are the computer's.
     pub fn new(system: &'f S, processors: u32, interrupt: &'f AtomicBool) -> Self {
         Task { system, processors, interrupt, open: None }
     }
@@ -76,7 +75,7 @@ impl<'f, S: FileSystem> Task<'f, S> {
     /// Does a step.
     ///
     /// # Errors
-    /// A place that is refused, an operation that failed, or the user's interrupt.
+    /// A refused place, a failed operation, or the user's interrupt.
     pub fn perform(&mut self, step: &Step) -> machine::Result<Reply> {
         let mut directory = None;
         match step {
@@ -157,7 +156,7 @@ fn since(now: FileUsage, before: FileUsage) -> FileUsage {
     }
 }
 
-/// Converts the failure of a plan in a directory.
+/// Converts a plan's failure.
 pub fn of_plan(place: &Path, error: MetadataError) -> machine::Error {
     match error {
         MetadataError::Interrupted => machine::Error::Interrupted,
@@ -169,7 +168,7 @@ pub fn of_plan(place: &Path, error: MetadataError) -> machine::Error {
     }
 }
 
-/// Converts the failure of an operation on a file in a directory.
+/// Converts a file operation's failure.
 pub fn of_file(place: &Path, error: FileError) -> machine::Error {
     let what = place.display().to_string();
     match error {
@@ -185,17 +184,17 @@ pub fn of_file(place: &Path, error: FileError) -> machine::Error {
 /// The results of [`run`].
 #[derive(Debug)]
 pub struct Measured {
-    /// One result for each number of tasks.
+    /// One for each number of tasks.
     pub results: Vec<MetadataResult>,
-    /// Reason for an early end: `results` has what was measured until then.
+    /// Reason for an early end with partial `results`.
     pub ended: Option<Error>,
 }
 
-/// Runs a plan with each number of tasks in `counts`; they join in this order. Calls `progress`
+/// Runs a plan with each number of tasks in `counts`, which join in `order`. Calls `progress`
 /// before each phase with the number of tasks, the round and the operation.
 ///
 /// # Errors
-/// A task refuses before anything is measured.
+/// A failure before anything is measured.
 pub fn run(
     crew: &mut dyn Crew,
     plan: &MetadataPlan,
@@ -236,11 +235,11 @@ pub fn run(
     Ok(Measured { results, ended: None })
 }
 
-/// One task's share of an operation, over all rounds.
+/// One task, over all rounds.
 #[derive(Default, Clone)]
 struct Share {
     operations: u64,
-    /// Time from the first task's start to this one's.
+    /// After the first task's start.
     late_ns: Nanos,
     time_ns: Nanos,
     processor_ns: Nanos,
@@ -250,7 +249,7 @@ struct Test<'a, C: Crew + ?Sized> {
     crew: &'a mut C,
     plan: &'a MetadataPlan,
     tasks: &'a [usize],
-    /// The tasks' computers, in the order of `tasks`.
+    /// In the order of `tasks`.
     members: &'a [Member],
     processors: Vec<u32>,
     rounds: [Rounds; Operation::ALL.len()],
@@ -384,7 +383,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Returns `None` if no phase is complete.
+    /// `None`: no phase is complete.
     fn result(&self, interrupted: bool) -> Option<MetadataResult> {
         let clients = self.members.len() as u32;
         let mut result = MetadataResult::new(self.plan, clients, &self.rounds).ok()?;
@@ -418,7 +417,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Some(result)
     }
 
-    /// Warns about tasks that began late or were slow, over all rounds of an operation.
     fn unequal(&self) -> Vec<String> {
         let of = |operation: Operation| {
             let shares = &self.shares[operation as usize];
@@ -431,7 +429,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Operation::ALL.into_iter().flat_map(of).collect()
     }
 
-    /// Returns the tasks' share of all processors in percent, on the computer with the lowest.
+    /// Returns the share on the computer with the lowest.
     fn processor_percent(&self, shares: &[Share], elapsed_ns: Nanos) -> Option<f64> {
         let of_host = |host: &str| {
             let own = || (0..shares.len()).filter(|&task| self.members[task].host == host);

@@ -1,4 +1,4 @@
-//! Helpers for the command-line parsers of all tools.
+//! Helpers for all command lines.
 
 use machine::{Error, Result};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn is_twin(path: &Path) -> bool {
     path.to_string_lossy().starts_with("twin:")
 }
 
-/// Refuses Windows drives, for which a file would be made here: `#1`, `d:`, `\\.\PhysicalDrive1`.
+/// Refuses Windows drives: `#1`, `d:`, `\\.\PhysicalDrive1` would make files here.
 pub(crate) fn no_drive(path: &Path) -> Result<()> {
     let name = path.to_string_lossy();
     let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
@@ -38,7 +38,7 @@ pub(crate) fn no_drive(path: &Path) -> Result<()> {
     )
 }
 
-/// Refuses NUL characters, which no system call accepts in a name.
+/// No system call accepts a NUL in a name.
 pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     match words.iter().find(|word| word.contains('\0')) {
         Some(bad) => {
@@ -52,7 +52,7 @@ pub(crate) fn number(option: &str, text: &str, min: u64, max: u64) -> Result<u64
     number_of(&format!("{option} {}", shortened(text)), text, min, max)
 }
 
-/// Parses an integer within a range; errors quote `words`.
+/// Errors quote `words`.
 pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
@@ -65,7 +65,7 @@ pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u
     }
 }
 
-/// An unsupported option: prefix of the argument, reason, hint.
+/// Prefix of the argument, reason, hint.
 pub(crate) type NotServed = (&'static str, &'static str, &'static str);
 
 pub(crate) fn refuse_option<T>(
@@ -89,7 +89,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Quotes and joins arguments for a shell.
+/// Quotes arguments for a shell.
 pub fn joined(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

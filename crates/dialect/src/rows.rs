@@ -1,19 +1,18 @@
-//! The options of a tool as table rows: names, how an option takes its value, and what that
-//! changes.
+//! A tool's options as table rows.
 
 use crate::parse::{refuse, shortened};
 use machine::{Error, Result};
 
-/// The way an option takes its value. `O`: the options it changes; `E`: the error of a value.
+/// `O`: the options it changes; `E`: the error of a value.
 pub(crate) enum OptionKind<O: 'static, E: 'static> {
     Value(fn(&mut O, &str) -> std::result::Result<(), E>),
     Switch(fn(&mut O, bool)),
-    /// A switch: 0 or 1, or on without a value; never takes the next argument.
+    /// 0 or 1, or on without a value; never takes the next argument.
     Flag(fn(&mut O, bool)),
     Text(fn(&mut O, String)),
-    /// Only values that describe what halfpower does anyway, and a hint for others.
+    /// Values that describe what halfpower does anyway, and a hint for others.
     OnlyValues(&'static [&'static str], &'static str),
-    /// A flag that is supported only when off, with a hint.
+    /// A flag supported only when off, with a hint.
     OnlyZero(&'static str),
     /// Has no counterpart here, or always applies. As in fio, a malformed value is an error.
     Ignored(Form),
@@ -57,10 +56,10 @@ pub(crate) fn put<T, E>(
     Ok(())
 }
 
-/// An option of halfpower's own: `--name value`, `--name=value`, or a flag.
+/// Halfpower's own: `--name value`, `--name=value`, or a flag.
 pub(crate) type Own<O> = Row<O, Error>;
 
-/// `word` follows the two dashes, `next` gives the next argument.
+/// `word` follows the two dashes.
 pub(crate) fn set_own<'w, O>(
     rows: &[Own<O>],
     options: &mut O,

@@ -1,5 +1,5 @@
-//! The tasks of IOR, mdtest and `halfpower metadata`: one in this process, or many that a [`Crew`]
-//! reaches. The first task leads: it sends [`Step`]s, and each task answers with a [`Reply`].
+//! Tasks of IOR, mdtest and `halfpower metadata`. The first leads: it sends [`Step`]s through a
+//! [`Crew`], and each task answers with a [`Reply`].
 
 use crate::{ior, mdtest, metadata};
 use machine::files::FileSystem;
@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub host: String,
-    /// Tasks in the same process space see one another's processes.
+    /// Shared by tasks that see one another's processes.
     pub process_space: String,
     pub process: u32,
 }
@@ -27,7 +27,7 @@ pub enum Step {
     Metadata(metadata::Step),
 }
 
-/// The answer of a task.
+/// A task's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ior(ior::Reply),
@@ -35,15 +35,15 @@ pub enum Reply {
     Metadata(metadata::Reply),
 }
 
-/// A reply and the clock of its times.
+/// A reply and its clock.
 #[derive(Debug, Clone)]
 pub struct Done {
     pub reply: Reply,
-    /// The task's clock minus that of the first task.
+    /// The task's clock minus the first task's.
     pub ahead_ns: i64,
 }
 
-/// The reason that a step failed.
+/// Reasons why a step failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -85,14 +85,13 @@ impl Error {
 
 /// All tasks of a command.
 pub trait Crew {
-    /// Returns the tasks, at least one, in the order of their numbers.
+    /// Returns the tasks, at least one, by number.
     fn members(&self) -> &[Member];
 
-    /// Lets tasks do a step each (`together`: at the same time) and waits for all; replies are in
-    /// the order of the steps.
+    /// Does steps (`together`: at the same time) and returns the replies in their order.
     ///
     /// # Errors
-    /// Tasks that failed or are lost.
+    /// Failed or lost tasks.
     fn perform(&mut self, steps: Vec<(usize, Step)>, together: bool) -> Result<Vec<Done>, Error>;
 
     /// Returns the tasks that do not see this task's directory under that name.
@@ -105,7 +104,7 @@ pub trait Crew {
     fn pause(&mut self, for_ns: Nanos);
 }
 
-/// The file system of a task, and the user's interrupt.
+/// A task's file system, and the user's interrupt.
 #[derive(Debug)]
 pub struct Access<'f, F, S> {
     pub files: &'f F,
@@ -134,10 +133,10 @@ impl<'f, F: TaskFiles, S: FileSystem> Worker<'f, F, S> {
         Worker { access, ior: None, mdtest: None, metadata: None }
     }
 
-    /// Does a step; `start` is a common start on this computer's clock.
+    /// Does a step; `start` is common, on this computer's clock.
     ///
     /// # Errors
-    /// An operation failed, or the user's interrupt.
+    /// A failed operation, or the user's interrupt.
     pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> machine::Result<Reply> {
         let Access { files, system, interrupt } = self.access;
         match step {
@@ -199,7 +198,7 @@ impl<F: TaskFiles, S: FileSystem> Crew for Alone<'_, F, S> {
     }
 }
 
-/// Start and end of work, on the task's clock.
+/// Work, on the task's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {
     pub from: Nanos,
@@ -221,7 +220,7 @@ impl Span {
         Span { from: shifted(self.from), to: shifted(self.to) }
     }
 
-    /// Returns the span from the first begin to the last end; empty without spans.
+    /// Empty without spans.
     pub(crate) fn around(spans: impl IntoIterator<Item = Span>) -> Span {
         let all = spans
             .into_iter()
@@ -274,18 +273,17 @@ pub(crate) fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Share of a phase by which a task may begin late without a warning.
+/// A task may begin this share of a phase late.
 const LATE_SHARE: f64 = 0.01;
 
-/// Shorter delays cause no warning, because a scheduler may cause them.
+/// A scheduler may cause shorter delays.
 const LATE_NS: Nanos = 5_000_000;
 
 pub(crate) fn name(members: &[Member], task: usize) -> String {
     format!("task {task} ({})", members[task].host)
 }
 
-/// Warns about tasks that began late or are slow. `begins` are of a common start, on one clock;
-/// each task did `amounts` in `times_ns`.
+/// Warns of late and slow tasks. `begins` are on one clock; each task did `amounts` in `times_ns`.
 pub(crate) fn unequal(
     members: &[Member],
     phase: &str,
@@ -331,7 +329,7 @@ pub(crate) fn unequal(
     warnings
 }
 
-/// Returns the number of tasks on the first task's computer, which share its page cache.
+/// Counts the tasks that share the first one's page cache.
 pub(crate) fn per_host(members: &[Member]) -> usize {
     members.iter().filter(|one| one.host == members[0].host).count()
 }

@@ -1,4 +1,4 @@
-//! Seconds with writes, and the pauses between them.
+//! Seconds with writes, and their pauses.
 
 use machine::Nanos;
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ pub struct Bursts {
     pub peak_over_mean: f64,
 }
 
-/// Collects [`Bursts`] from writes in about the order of their start.
+/// Takes writes in about the order of their start.
 #[derive(Default)]
 pub(super) struct BurstCounter {
     current: Option<Burst>,

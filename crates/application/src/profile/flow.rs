@@ -1,4 +1,4 @@
-//! Figures of one kind of requests to one file.
+//! Figures of one kind of requests.
 
 use crate::Latency;
 use apptrace::Request;
@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Other sizes count to the next larger power of two.
+/// Other sizes count to the next power of two.
 const MAX_SIZES: usize = 64;
 
-/// The unit of file systems and devices, in bytes.
+/// The unit of file systems and devices.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Requests of one size.
@@ -77,7 +77,7 @@ pub(super) struct Flow {
     pub(super) bytes: u64,
     errors: u64,
     sizes: BTreeMap<u64, u64>,
-    /// Requests with a known offset.
+    /// With a known offset.
     located: u64,
     sequential: u64,
     rewrites: u64,
@@ -93,7 +93,7 @@ pub(super) struct Flow {
 /// Earlier requests that one may continue: some arrive out of order.
 const RECENT: usize = 4;
 
-/// In mean requests: in smaller extents, random ones often follow a recent one by chance.
+/// In mean requests; in smaller extents random ones often follow by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
 #[derive(Default)]
@@ -102,13 +102,13 @@ struct Appends {
     next: usize,
     extent: Option<(u64, u64)>,
     bytes: u64,
-    /// Requests that continue the one before or write its end again.
+    /// Continue the one before, or write its end again.
     strict: u64,
-    /// Requests as in `strict`, or next to another recent one.
+    /// As `strict`, or next to another recent one.
     near: u64,
-    /// Requests as in `near`, without those that only write the same end again.
+    /// As `near`, without writes of the same end again.
     forward: u64,
-    /// Requests at a lower offset than the one before.
+    /// At a lower offset than the one before.
     backward: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The profile of a recording: the requests and the waiting, by file and by thread.
+//! Requests and waiting of a recording, by file and by thread.
 
 mod bursts;
 mod file;
@@ -35,7 +35,7 @@ pub const SCHEMA: &str = "halfpower.profile/1";
 /// Later files share one profile.
 const MAX_FILES: usize = 4096;
 
-/// Threads searched for the one that waits for a delayed request.
+/// Threads searched for the caller of a delayed request.
 const MAX_CALLERS: usize = 64;
 
 const MAX_THREADS: usize = 1 << 16;
@@ -95,7 +95,7 @@ struct Device {
 #[derive(Clone, Copy, Default)]
 struct ThreadTimes {
     end: Option<Nanos>,
-    /// The file and the end of its last system call.
+    /// File and end of the last system call.
     call: Option<(Index, Nanos)>,
 }
 
@@ -165,7 +165,7 @@ struct Collector {
     thinks: u64,
     lost: u64,
     course: CourseRecorder,
-    /// Whether the recorder shows every request that reaches a device, even if there were none.
+    /// The recorder shows every device request, even if there were none.
     sees_devices: bool,
 }
 
@@ -238,8 +238,8 @@ impl Collector {
         }
     }
 
-    /// Returns the file whose system call made a device's request: the call of its thread, or the
-    /// only one under way if a throttle delayed it.
+    /// Returns the file of the thread's call, or of the only call under way if a throttle delayed
+    /// it.
     fn caller(&self, request: &Request) -> Option<Index> {
         let under_way = |times: &ThreadTimes| {
             times.call.filter(|(_, end)| request.at_ns <= *end).map(|(file, _)| file)
@@ -275,7 +275,7 @@ impl Collector {
     }
 }
 
-/// Makes the profile of a whole recording.
+/// Profiles a whole recording.
 pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> {
     let mut collector = Collector::default();
     for event in trace.by_ref() {
@@ -298,7 +298,7 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
     Ok(Profile { command, started_unix_ns, ..collector.profile(elapsed_ns, doubts) })
 }
 
-/// Makes the profile of another tool's trace, from its first request to the last end.
+/// Profiles another tool's trace, to the last end.
 pub fn profile_of(
     events: impl Iterator<Item = Result<Event, ForeignError>>,
 ) -> Result<Profile, ForeignError> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// With more requests, the earliest to end is left out.
+/// Beyond it, the earliest to end is left out.
 const MAX_FOLLOWED: usize = 1 << 16;
 
 /// Requests under way.
@@ -19,7 +19,7 @@ pub struct Concurrency {
     pub busy_ns: Nanos,
 }
 
-/// Collects a [`Concurrency`] from requests in the order of their start.
+/// Takes requests in the order of their start.
 #[derive(Default)]
 pub(super) struct Occupancy {
     ends: BinaryHeap<Reverse<Nanos>>,

@@ -1,4 +1,4 @@
-//! The role of a file, by its use.
+//! A file's role, by its use.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ impl Role {
         Role::Other,
     ];
 
-    /// Returns the role's name in a sentence.
+    /// Returns the name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Role::Log => "log",
@@ -62,17 +62,16 @@ pub(super) struct Shape {
     pub(super) bursts: u64,
 }
 
-/// The requests and syncs below which the use of a file is not known.
+/// With fewer requests and syncs the use is unknown.
 const FEW: u64 = 4;
 
-/// The minimum share of requests in order.
+/// Minimum share of requests in order.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
-/// The maximum per sync; a checkpoint has more.
+/// Per sync; a checkpoint has more.
 const LOG_WRITES: u64 = 16;
 
-/// The number of syncs that make a file a log even with more writes per sync: they gather while a
-/// sync is slow.
+/// Many syncs make a log even with more writes per sync, which gather while a sync is slow.
 const MANY_SYNCS: u64 = 16;
 const MAX_LOG_WRITES: u64 = 256;
 

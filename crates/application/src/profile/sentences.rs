@@ -1,4 +1,4 @@
-//! A profile in the words of the field.
+//! A profile in words.
 
 use super::{FileProfile, FlowProfile, Profile, Role, SyncProfile};
 use crate::Latency;
@@ -15,8 +15,8 @@ impl FileProfile {
             || self.mapped_reads > 0
     }
 
-    /// Returns one sentence: `log: appends of 8 KiB, one at a time, each followed by fdatasync (p50
-    /// 0.9 ms, p99 4 ms), 210/s; 71 % of the time waited`.
+    /// Returns `log: appends of 8 KiB, one at a time, each followed by fdatasync (p50 0.9 ms, p99 4
+    /// ms), 210/s; 71 % of the time waited`.
     pub fn sentence(&self, elapsed_ns: Nanos) -> String {
         let flows = [("read", &self.reads), ("write", &self.writes)];
         let mut parts: Vec<String> = flows

@@ -1,4 +1,4 @@
-//! The recording over time, in slots that double their width when it gets longer.
+//! The recording in slots that double their width when it gets longer.
 
 use super::flow::Times;
 use crate::Latency;

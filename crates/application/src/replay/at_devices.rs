@@ -1,4 +1,4 @@
-//! The device requests that the requests of a program caused.
+//! Device requests that a program's requests caused.
 
 use super::script::{Act, Kept};
 use crate::profile::BLOCK_BYTES;
@@ -6,9 +6,9 @@ use apptrace::Interface;
 use machine::Op;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Gives each write of metadata to the oldest sync under way: the file system made it for that one,
-/// and others share it. Returns the share of the bytes read that no device had to read. `None`, and
-/// nothing is known, if the trace shows no devices.
+/// Gives each write of metadata to the oldest sync under way, for which the file system made it,
+/// though others share it. Returns the share of the bytes read without a device; `None` if the
+/// trace shows no devices.
 pub(super) fn look(kept: &mut [Kept]) -> Option<f64> {
     if !kept.iter().any(|one| one.interface == Interface::Block) {
         return None;

@@ -67,7 +67,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Returns the mean of the values; `None` without values.
+    /// Returns the mean; `None` without values.
     pub fn of(values: &[f64]) -> Option<Quantity> {
         match (values, estimate_values(values)) {
             ([], _) => None,
@@ -82,7 +82,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the rate of `amount` over this time; `None` if the time may be zero.
+    /// Returns `amount` over this time; `None` if that may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Quantity> {
         let interval_95 = self.interval_95.map(|[low, high]| [amount / high, amount / low]);
         let positive = self.interval_95.map_or(self.mean, |[low, _]| low) > 0.0;

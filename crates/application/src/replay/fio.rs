@@ -1,4 +1,4 @@
-//! A script for fio: the same requests as a log, or a similar job.
+//! The same requests as a log for fio, or a similar job.
 
 use super::script::{Act, Class, OpKind, Script, Step};
 use crate::profile::Role;
@@ -7,8 +7,7 @@ use machine::{Op, Stability};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Returns a log for fio's `read_iolog`, with the recorded times, in one job to keep the order of
-/// all threads.
+/// Returns a log for `read_iolog` with the recorded times; one job keeps the order of all threads.
 pub fn fio_log(script: &Script) -> String {
     let mut entries: Vec<Entry> = Vec::new();
     for step in script.threads.iter().flat_map(|thread| &thread.steps) {
@@ -73,8 +72,8 @@ fn add(shape: &mut Shape, step: &Step, ends: &mut BTreeMap<u32, u64>) {
     }
 }
 
-/// Returns a job file that resembles the application: a job for its logs, one for its data, with
-/// the recorded sizes, mix, order, syncs, rate and mean depth.
+/// Returns a similar job for the logs and one for the data: sizes, mix, order, syncs, rate and mean
+/// depth.
 pub fn fio_job(script: &Script) -> String {
     let elapsed_s = (script.recorded_ns as f64 * 1e-9).max(1e-9);
     // Writing to a String cannot fail.

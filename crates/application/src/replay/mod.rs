@@ -1,6 +1,5 @@
-//! Replays a trace with the dependencies of the recording: each thread is a stream, and a request
-//! starts when as many earlier ones of its thread have ended as in the recording, and the thread's
-//! pause is over.
+//! Replays a trace with its dependencies: a request starts when as many earlier ones of its thread
+//! have ended as in the recording, and the thread's pause is over.
 
 mod at_devices;
 mod document;

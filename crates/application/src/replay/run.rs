@@ -1,4 +1,4 @@
-//! Makes the files of a script on a machine, and runs its threads.
+//! Makes a script's files, and runs its threads.
 
 use super::ReplayError;
 use super::document::{ClassResult, Quantity, ReplayDocument, SCHEMA};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) const MAX_DEPTH: u32 = 1024;
 /// More files share one target.
 const MAX_FILES: usize = 256;
-/// Files that share a target begin at multiples of this.
+/// Files of one target begin at multiples of this.
 const REGION: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,10 +29,10 @@ pub enum Pace {
 /// The page cache before each run.
 pub type Cache = CacheState;
 
-/// The place of the trace's files.
+/// Where the trace's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// Files in this directory, or on this simulated machine.
+    /// In this directory, or on this simulated machine.
     Files(PathBuf),
     Regions(TargetSpec),
 }
@@ -40,7 +40,7 @@ pub enum Layout {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     pub pace: Pace,
-    /// The requests that each thread may have outstanding; `None`: as recorded.
+    /// Of each thread; `None`: as recorded.
     pub depth: Option<u32>,
     pub runs: u32,
     pub cache: Cache,
@@ -150,7 +150,7 @@ fn mode(steps: &[Step], step: &Step) -> Buffering {
     steps.iter().find(same).map_or(Buffering::Buffered, Step::buffering)
 }
 
-/// A thread's targets (the file's target and mode), and the place of each step on them.
+/// Targets are a file's target and mode; spots are by step.
 struct ThreadPlan {
     targets: Vec<(u32, Buffering)>,
     spots: Vec<Spot>,
@@ -215,7 +215,7 @@ struct Runs {
     resources: Vec<ResourceUse>,
 }
 
-/// Makes the files of a script and removes them, to refuse a target that cannot hold them.
+/// Makes and removes a script's files, to refuse a target that cannot hold them.
 ///
 /// # Errors
 /// Files cannot be made, or the target is read-only or too small.
@@ -223,10 +223,10 @@ pub fn prepare<M: Machine>(machine: &M, script: &Script, layout: &Layout) -> mac
     Places::new(&script.files, layout).open(machine, script.writes()).map(drop)
 }
 
-/// Replays a script; calls `on_run` before each run with its number from 1.
+/// Replays a script; calls `on_run` before each run, from 1.
 ///
 /// # Errors
-/// The files cannot be made, or a request fails: a failed run gives no result.
+/// The files cannot be made, or a request fails.
 pub fn replay<M: Machine>(
     machine: &M,
     script: &Script,

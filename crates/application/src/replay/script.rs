@@ -1,4 +1,4 @@
-//! The requests of a trace by thread, with what each waits for.
+//! The requests of a trace by thread.
 
 use super::growth::Growth;
 use super::{ReplayError, Skipped, at_devices};
@@ -62,19 +62,19 @@ pub(super) enum Act {
     Discard,
 }
 
-/// What a step waits for, once the pause is over.
+/// What a step waits for after its pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Begin,
-    /// The end of this earlier step of the thread.
+    /// The end of this earlier step.
     End(u32),
-    /// The start of this step, if no earlier end is known.
+    /// Without a known end, the start of this step.
     Start(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The recorded start, in ns from the first request.
+    /// From the first request.
     pub at_ns: Nanos,
     pub act: Act,
     pub file: u32,
@@ -84,10 +84,9 @@ pub(super) struct Step {
     pub dsync: bool,
     pub after: After,
     pub pause_ns: Nanos,
-    /// The number of the thread's steps that must have ended first.
+    /// Steps of the thread that must have ended first.
     pub ended: u32,
-    /// Blocks that the file system wrote to its journal to make the step durable; `None` if the
-    /// trace does not show them.
+    /// Blocks that the file system wrote to its journal for the step; `None`: not in the trace.
     pub journal_blocks: Option<u32>,
     pub class: u16,
 }
@@ -103,22 +102,22 @@ impl Step {
     }
 }
 
-/// A traced file, as the replay makes it.
+/// A traced file, as replayed.
 #[derive(Debug, Clone)]
 pub struct FileScript {
     pub name: String,
     pub role: Role,
     /// The furthest end of a request.
     pub bytes: u64,
-    /// The file has data before the first request.
+    /// It has data before the first request.
     pub filled: bool,
-    /// The size in bytes before the first request, if appends make the file longer.
+    /// Size before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
     pub allocated: bool,
 }
 
 impl FileScript {
-    /// Returns whether runs leave the file as they found it.
+    /// Runs leave the file as they found it.
     pub(super) fn stays(&self) -> bool {
         self.filled && self.grows_from.is_none()
     }
@@ -136,14 +135,14 @@ pub(super) struct ThreadScript {
 pub struct Script {
     pub(super) threads: Vec<ThreadScript>,
     pub files: Vec<FileScript>,
-    /// The recorded latencies by class; empty histograms if there are none.
+    /// Recorded latencies; empty histograms if there are none.
     pub classes: Vec<(Class, Histogram)>,
-    /// The time from the first request to the last end.
+    /// From the first request to the last end.
     pub recorded_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
     pub has_durations: bool,
-    /// Share of the bytes read without a device; `None` if the trace shows no devices.
+    /// Share of the bytes read without a device; `None`: not in the trace.
     pub read_hits: Option<f64>,
     pub skipped: Skipped,
 }
@@ -182,7 +181,7 @@ struct Seen {
 }
 
 impl Script {
-    /// Builds a script from the events of a trace.
+    /// Builds a script from a trace.
     ///
     /// # Errors
     /// A fault in the trace, nothing to replay, or too many requests.
@@ -265,7 +264,7 @@ impl Script {
 }
 
 impl Script {
-    /// Makes all requests direct, in whole blocks of the files.
+    /// Makes requests direct, in whole blocks.
     pub fn make_direct(&mut self) {
         for step in self.threads.iter_mut().flat_map(|thread| &mut thread.steps) {
             step.direct = true;
@@ -287,7 +286,7 @@ impl Script {
         steps.any(|step| matches!(step.act, Act::Move(Op::Write) | Act::Discard))
     }
 
-    /// Returns a workload for each kind of request (operation, direct, durable).
+    /// Returns a workload for each operation and mode.
     pub fn like(&self) -> Vec<Workload> {
         let mut found: Vec<(Op, Buffering)> = Vec::new();
         for step in self.threads.iter().flat_map(|thread| &thread.steps) {
@@ -306,8 +305,7 @@ impl Script {
         found.into_iter().map(like).collect()
     }
 
-    /// Returns the requests that the program waited for longest; without recorded ends, the most
-    /// frequent.
+    /// Returns the requests with the longest waiting or, without recorded ends, the most frequent.
     pub fn slowest(&self) -> Class {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         let number = |at: usize| steps().filter(|step| usize::from(step.class) == at).count();

@@ -1,4 +1,4 @@
-//! One thread of a recording as a source of requests.
+//! A recorded thread as a source of requests.
 
 use super::script::{Act, After, Step, ThreadScript};
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
@@ -12,7 +12,7 @@ pub(super) struct Spot {
     pub base: u64,
 }
 
-/// A thread of a recording; records the latencies of its requests by class.
+/// A recorded thread, with latencies by class.
 #[derive(Debug)]
 pub struct ReplaySource<'a> {
     steps: &'a [Step],
@@ -20,7 +20,7 @@ pub struct ReplaySource<'a> {
     depth: u32,
     max_request: u32,
     writes: bool,
-    /// The divisor of recorded pauses; infinite for no pauses.
+    /// Divides recorded pauses; infinite for none.
     speed: f64,
     next: usize,
     ended: u32,
@@ -30,7 +30,7 @@ pub struct ReplaySource<'a> {
     slots: Vec<u32>,
     free: Vec<u32>,
     sync: Option<(Stability, u32)>,
-    /// The time that pauses were too long so far, by which the next are shorter.
+    /// Excess of the pauses so far, by which the next are shorter.
     late: Nanos,
     pub(super) latencies: Vec<Histogram>,
     pub(super) bytes: Vec<u64>,
@@ -67,7 +67,7 @@ impl<'a> ReplaySource<'a> {
         }
     }
 
-    /// Returns `None` if the step must wait for a completion.
+    /// `None`: it must wait for a completion.
     fn due(&self, step: &Step) -> Option<Nanos> {
         let since = match step.after {
             After::Begin => self.began,

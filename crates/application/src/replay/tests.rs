@@ -52,7 +52,7 @@ fn on_cloud(script: &Script, pace: Pace) -> ReplayDocument {
     replay(&machine, script, ("test", "test"), &layout, &settings, &mut |_| {}).unwrap()
 }
 
-/// Uses the preset `cloud`, which reads 4 KiB in some 610 us.
+/// `cloud` reads 4 KiB in some 610 us.
 #[test]
 fn pauses_and_order_of_a_thread_are_kept() {
     let mut recording = Recording::new(&["/data"], 1);
@@ -146,7 +146,7 @@ fn log_with_journal(blocks: u64, at_device: bool) -> Script {
     recording.script()
 }
 
-/// A control group counts the data, and the flush or each block of the journal.
+/// A control group counts data, and the flush or each journal block.
 #[test]
 fn syncs_take_the_journal_that_the_recording_shows() {
     let seconds = |script: &Script| {

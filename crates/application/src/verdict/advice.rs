@@ -1,4 +1,4 @@
-//! Changes to a program, with the gain that the study's points predict.
+//! Changes to a program, with predicted gains.
 
 use super::demand::Demand;
 use super::reference::{GOOD, References};
@@ -7,12 +7,12 @@ use results::Bottleneck;
 use workload::{OpKind, Workload};
 
 const MIN_GAIN: f64 = 1.1;
-/// The number of writes or transactions that share a flush.
+/// Writes or transactions that share a flush.
 pub(super) const GROUP: u32 = 8;
 /// Larger requests gain little.
 const MAX_LARGER: u32 = 1 << 20;
 
-/// Returns the changes that would help, the most useful first.
+/// The most useful first.
 pub(super) fn advice(
     demand: &Demand,
     references: &References<'_>,
@@ -120,8 +120,7 @@ fn read_ahead(demand: &Demand, references: &References<'_>) -> Option<Advice> {
     Some(of(demand, Change::ReadAhead { bytes }, gain, [before.points, after.points].concat()))
 }
 
-/// A cache for every repeated read still leaves the first reads; the suggested one serves at least
-/// 90 % of the repeated ones.
+/// The suggested cache serves at least 90 % of the repeated reads, and none of the first.
 fn cache(demand: &Demand) -> Option<Advice> {
     let again = demand.read_again()?;
     let gain = |served: f64| 1.0 / (1.0 - again * served).max(1e-3);

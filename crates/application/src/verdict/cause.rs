@@ -1,4 +1,4 @@
-//! The limit of a flow, by the causes of a study's verdicts.
+//! The limit of a flow, from a study's causes.
 
 use super::Reference;
 use super::demand::Demand;
@@ -7,13 +7,13 @@ use machine::LayerKind;
 use results::{Bottleneck, Cause, Limit, LimitOf, ReadAhead, Results};
 use workload::OpKind;
 
-/// The share of the time in requests below which the program's own work decides.
+/// With a smaller share in requests, the program's own work decides.
 const RARELY: f64 = 0.2;
 const FEW_FROM_DEVICE: f64 = 0.1;
 const AT_LIMIT: f64 = 0.9;
 /// More than 1, because a recording may begin with burst credit.
 const MAX_SHARE: f64 = 1.5;
-/// The minimum share of a throttle that one request at a time gets.
+/// Minimum share for one request at a time.
 const PART_OF_THROTTLE: f64 = 0.75;
 const MOST_AGAIN: f64 = 0.5;
 const ABOUT_ONE: f64 = 1.5;
@@ -82,8 +82,8 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Returns requests and bytes per second of the busiest device, while the program waits for
-    /// storage: all roles share it.
+    /// Requests and bytes per second of the busiest device, which all roles share, while the
+    /// program waits.
     fn at_devices(&self) -> Option<(f64, f64)> {
         // A throttle counts flushes as writes.
         let flow = |device: &DeviceProfile| -> Option<(f64, f64)> {

@@ -1,4 +1,4 @@
-//! The requests of each role as one flow of reads and one of writes.
+//! Each role as one flow of reads and one of writes.
 
 use super::Shape;
 use crate::profile::{FileProfile, FlowProfile, Profile, Role, SEQUENTIAL};
@@ -8,25 +8,25 @@ pub(super) struct Demand {
     pub role: Role,
     pub op: OpKind,
     pub files: u64,
-    /// The file that is waited for longest.
+    /// The file waited for longest.
     pub name: String,
     pub shape: Shape,
-    /// While at least one request is under way.
+    /// While a request is under way.
     pub iops: f64,
     pub busy_share: f64,
     pub waited_share: f64,
-    /// Share of the durable writes' waiting in the calls that make them durable.
+    /// Share of the durable writes' waiting in flushes.
     pub flush_share: f64,
     pub writes_per_flush: f64,
-    /// Share of the direct requests that begin or end within a block of 4 KiB.
+    /// Share of direct requests not in whole 4 KiB blocks.
     pub unaligned: f64,
-    /// Bytes that devices moved during the calls, over those of the calls.
+    /// Bytes of devices during the calls, over the calls' bytes.
     pub device_share: Option<f64>,
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
     /// Distinct bytes that were read.
     pub working_set_bytes: u64,
-    /// The smallest cache that serves most of the repeated reads.
+    /// Serves most of the repeated reads.
     pub cache_bytes: u64,
 }
 
@@ -55,9 +55,9 @@ struct Sums {
     dsync: f64,
     syncs: f64,
     sync_ns: f64,
-    /// Time with a request under way, summed over the files.
+    /// With a request under way, summed over the files.
     busy_ns: f64,
-    /// Requests under way times time, summed over the files.
+    /// Requests under way times time.
     spent_ns: f64,
     grown: f64,
     device: Option<(f64, f64)>,

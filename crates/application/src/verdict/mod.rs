@@ -1,4 +1,4 @@
-//! Compares a recorded application with a study of its volume.
+//! Compares an application with a study of its volume.
 
 mod advice;
 mod cause;
@@ -130,10 +130,10 @@ pub enum Change {
     Cache { bytes: u64 },
 }
 
-/// Flows with a smaller share of the waiting are left out.
+/// Flows with less of the waiting are left out.
 const MIN_WAITED: f64 = 0.01;
 
-/// Judges a recorded application by a study of its volume.
+/// Judges an application by a study of its volume.
 pub fn verdict(profile: &Profile, study: &Results) -> Verdict {
     let mut flows: Vec<FlowVerdict> = demand::demands(profile)
         .iter()

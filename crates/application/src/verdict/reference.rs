@@ -1,4 +1,4 @@
-//! The points of a study that are like an application's requests.
+//! Points of a study like an application's requests.
 
 use super::demand::Demand;
 use super::{Reference, Share};
@@ -7,13 +7,13 @@ use measure::stats::{Estimate, ratio_of_estimates};
 use results::{Point, Results};
 use workload::{OpKind, Pattern, Workload};
 
-/// The maximum factor between two depths.
+/// Maximum factor.
 const SAME_DEPTH: f64 = 1.5;
 
-/// The maximum factor between two sizes.
+/// Maximum factor.
 const NEAR_SIZE: f64 = 4.0;
 
-/// The minimum share of the best rate.
+/// Of the best rate.
 pub(super) const GOOD: f64 = 0.9;
 
 pub(super) struct References<'a> {
@@ -108,8 +108,7 @@ impl<'a> References<'a> {
         point.workload.buffering.is_direct() == shape.direct
     }
 
-    /// The time of a request is a straight line between two sizes; beyond the largest the rate in
-    /// bytes stays the same.
+    /// Time is linear between two sizes; beyond the largest, bytes per second stay the same.
     fn at_size(points: &[(usize, &Point)], bytes: f64) -> Option<Reference> {
         let mut known: Vec<Reference> = points
             .iter()
@@ -213,7 +212,7 @@ impl<'a> References<'a> {
         self.by_depth(&points, self.demand.shape.request_bytes)
     }
 
-    /// Returns `None` unless the study tried more requests outstanding than the application has.
+    /// `None` unless the study tried twice the application's depth.
     pub(super) fn best(&self) -> Option<Reference> {
         let all = self.depths();
         let deepest = all.last().map_or(0, |one| one.outstanding);

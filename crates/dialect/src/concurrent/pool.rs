@@ -1,5 +1,4 @@
-//! A pool of threads that share all targets: each is one request source over a stream of each
-//! target.
+//! Each thread has a stream of every target.
 
 use super::stream::ToolStream;
 use super::{RunPlan, StreamResult, ToolJob, check_simulated, tool_streams};
@@ -14,17 +13,16 @@ const PURPOSE_TARGETS: u64 = 0x7a26;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    /// Outstanding requests per thread over all targets, drawn by weight; `None`: each target has
-    /// its workload's depth.
+    /// Per thread over all targets, drawn by weight; `None`: each target has its workload's depth.
     pub(crate) outstanding: Option<u32>,
-    /// Weights by thread, then target; 0: the thread skips the target.
+    /// By thread, then target; 0: the thread skips the target.
     pub(crate) weights: Vec<Vec<u32>>,
     pub(crate) seed: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct TargetResult {
-    /// An error if no request of the target completed.
+    /// An error if no request completed.
     pub(crate) sample: Result<Sample>,
     pub(crate) threads: Vec<(u32, StreamResult)>,
     pub(crate) interrupted: bool,
@@ -36,8 +34,7 @@ impl TargetResult {
     }
 }
 
-/// Runs all jobs in one pool. Their workloads must have its number of threads, the same engine and
-/// the same access mode.
+/// The workloads must have the pool's number of threads, one engine and one access mode.
 pub(crate) fn run_pool<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -116,14 +113,14 @@ fn run_once<M: Machine>(
 enum Turns {
     /// Draws a target by weight, then waits until it is ready.
     Drawn { up_to: Box<[u64]>, seed: u64, count: u64, next: Option<usize> },
-    /// Visits the targets round robin, skipping those without a free request.
+    /// Round robin, skipping targets without a free request.
     Each { first: usize },
 }
 
 pub(super) struct PoolThread {
     pub(super) streams: Vec<ToolStream>,
     turns: Turns,
-    /// The target of each outstanding request, and its slot in the target's stream.
+    /// Target of each outstanding request, and slot in its stream.
     slots: Box<[(u32, u32)]>,
     free: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! A request stream that a tool shapes and traces.
+//! A stream that a tool shapes and traces.
 
 use super::{Interval, RequestRange, RequestShape, StreamResult, ThreadOrder, Trace};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
@@ -14,7 +14,7 @@ const REST_NS: Nanos = 10_000_000;
 pub(super) struct Shared {
     pub(super) stonewall: bool,
     pub(super) first_done: AtomicBool,
-    /// Whether a stream read wrong data: then no stream issues more requests.
+    /// A stream read wrong data: all stop.
     pub(super) stop: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct ToolStream {
     pub(super) wrong: Option<u64>,
 }
 
-/// Offsets of a thread that starts between two offsets of the first thread; they wrap around.
+/// Offsets between those of the first thread; they wrap around.
 struct Between {
     /// From the region's start.
     first_bytes: u64,
@@ -50,7 +50,6 @@ struct Between {
 }
 
 impl Between {
-    /// Returns `None` if the thread starts at an offset of the first thread.
     fn new(thread: u64, request_bytes: u32, shape: &RequestShape) -> Option<Between> {
         let ThreadOrder::Apart { bytes, room_bytes } = shape.threads else { return None };
         let step_bytes = shape.step_bytes.unwrap_or(u64::from(request_bytes));
@@ -74,7 +73,7 @@ impl Between {
 }
 
 impl ToolStream {
-    /// Creates a thread's stream; `region` is the first byte and the length.
+    /// `region` is the first byte and the length.
     pub(super) fn new(
         stream: Stream,
         thread: u64,

@@ -1,4 +1,4 @@
-//! Request offsets, traces, and the order in which streams wait for each other.
+//! Tests of shaped streams and of pools.
 
 use super::pool::PoolThread;
 use super::stream::{Shared, ToolStream};

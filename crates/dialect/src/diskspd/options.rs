@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 /// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// The profile to run; with `-X` only its format is set.
+    /// With `-X` only its format is set.
     pub profile: Profile,
     /// `-X`
     pub file: Option<PathBuf>,
-    /// Targets in addition to `-X`; `*1` in the profile is the first of them.
+    /// In addition to `-X`, whose `*1` is the first of them.
     pub targets: Vec<PathBuf>,
     pub overrides: Overrides,
     /// `-Rp`
     pub profile_only: bool,
-    /// `-z` without a number: take the seed from the clock ([`Options::seeded`]).
+    /// `-z` without a number ([`Options::seeded`]).
     pub clock_seeds: bool,
     pub typed: Option<String>,
     /// `--json`
@@ -84,7 +84,7 @@ impl Size {
     }
 }
 
-/// Sizes that may be in blocks, until the block size is known.
+/// May be in blocks, until the block size is known.
 #[derive(Default)]
 struct Sizes {
     block: Option<Size>,
@@ -115,11 +115,11 @@ struct Reading {
     random_percent: Option<u8>,
     /// `-Nv`
     flush_mapped: bool,
-    /// The first option that conflicts with `-X`.
+    /// The first that conflicts with `-X`.
     run_option: Option<String>,
 }
 
-/// Parses the arguments after the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
 /// An invalid or unsupported argument.
@@ -152,8 +152,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     reading.finish()
 }
 
-/// Returns an option in Windows spelling: `/w100`. An existing file of that name, or a path with a
-/// directory, is a target instead.
+/// The Windows spelling `/w100`; an existing file, or a path with a directory, is a target.
 fn slashed(word: &str) -> Option<&str> {
     let option = word.strip_prefix('/')?;
     let is_path = option.is_empty() || option.contains('/') || Path::new(word).exists();
@@ -216,7 +215,7 @@ static OWN: &[Own<Options>] = &[
 ];
 
 impl Reading {
-    /// Parses an option with its value attached: `-b4K`, or `/b4K` as `spelling`.
+    /// `spelling` is `-b4K` or `/b4K`.
     fn glued(&mut self, spelling: &str, word: &str) -> Result<()> {
         let mut letters = word.chars();
         let Some(letter) = letters.next() else {

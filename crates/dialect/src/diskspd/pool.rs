@@ -1,5 +1,4 @@
-//! A pool of threads that share all targets of a time span: `-F` and `-O`, `<ThreadCount>` and
-//! `<RequestCount>`, `<Weight>`.
+//! Threads that share all targets (`-F`, `-O`, `<ThreadCount>`, `<RequestCount>`, `<Weight>`).
 
 use super::profile::{Caching, Source, Target, TimeSpan, engine};
 use crate::concurrent;
@@ -12,12 +11,12 @@ use workload::{MAX_DEPTH, Workload};
 pub struct ThreadPool {
     /// `-F`
     pub threads: u32,
-    /// `-O`: requests per thread over all targets; `None`: each target has its own number.
+    /// `-O`: per thread over all targets; `None`: each target has its own.
     pub outstanding: Option<u32>,
 }
 
 impl TimeSpan {
-    /// Gives all targets these threads. A single target that all threads use gets them as its own.
+    /// A single target gets them as its own, if all threads use it.
     pub(super) fn share_threads(&mut self, threads: u32, outstanding: Option<u32>) {
         for target in &mut self.targets {
             target.threads = threads;
@@ -122,7 +121,6 @@ impl ThreadPool {
         }
     }
 
-    /// Returns weights by thread, then target; 0: the thread skips the target.
     fn weights(&self, targets: &[Target]) -> Vec<Vec<u32>> {
         let of = |thread: u32, target: &Target| {
             let own = target.thread_weights.iter().find(|(number, _)| *number == thread);
@@ -137,8 +135,7 @@ impl ThreadPool {
             .collect()
     }
 
-    /// Returns whether a pool is needed: not if each request has its own thread anyway (the engine
-    /// has no depth) and the targets do not share requests.
+    /// No pool is needed if the engine has no depth and the targets do not share requests.
     fn is_run(&self, targets: &[Target], engines: &[Engine]) -> bool {
         self.outstanding.is_some() || !self.engine(targets, engines).has_workers()
     }
@@ -154,7 +151,6 @@ impl ThreadPool {
         element == "ThreadsPerFile" || (element == "RequestCount" && self.outstanding.is_some())
     }
 
-    /// Returns `None` if each target has its own threads.
     pub(super) fn plan(&self, span: &TimeSpan, engines: &[Engine]) -> Option<concurrent::Pool> {
         let weights = self.weights(&span.targets);
         let each = self.singles(&span.targets, engines) as usize;
@@ -168,7 +164,7 @@ impl ThreadPool {
         })
     }
 
-    /// Returns the single-request threads per thread: several if no engine has depth.
+    /// Returns the single-request threads per thread, several if no engine has depth.
     fn singles(&self, targets: &[Target], engines: &[Engine]) -> u32 {
         match (self.engine(targets, engines), self.outstanding) {
             (engine, Some(outstanding)) => engine.workers(outstanding),

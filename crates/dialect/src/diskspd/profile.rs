@@ -1,4 +1,4 @@
-//! A run's settings, from the command line or an XML profile.
+//! Settings from the command line or an XML profile.
 
 use super::ThreadPool;
 use crate::concurrent::RequestRange;
@@ -21,13 +21,13 @@ pub enum Caching {
 /// Length of a `-rd` range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeLength {
-    /// Percentage of the target.
+    /// Of the target.
     Percent(u8),
     Bytes(u64),
 }
 
 impl RangeLength {
-    /// Returns the number in its own unit.
+    /// Returns percent or bytes.
     pub fn number(self) -> u64 {
         match self {
             RangeLength::Percent(percent) => percent.into(),
@@ -36,16 +36,16 @@ impl RangeLength {
     }
 }
 
-/// The data of the writes (`-Z`).
+/// Data of writes (`-Z`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
-    /// Random bytes, new in each write: the original's 0, 1, ... 255 compress to nothing.
+    /// New in each write: the original's 0, 1, ... 255 compress to nothing.
     #[default]
     Random,
     Zero,
 }
 
-/// The format of the results (`-R`).
+/// Format of the results (`-R`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     #[default]
@@ -53,68 +53,67 @@ pub enum Format {
     Xml,
 }
 
-/// A file or device and its settings. Sizes are in bytes.
+/// A file or device and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// A file, a device, or a directory for a new file.
+    /// May be a directory for a new file.
     pub path: PathBuf,
     /// `-b`
     pub block_bytes: u32,
     /// `-r`: alignment of random offsets.
     pub random_bytes: Option<u64>,
-    /// `-rs`: the others follow the previous request; `None`: all requests are random.
+    /// `-rs`: the others follow the previous request; `None`: all are random.
     pub random_percent: Option<u8>,
-    /// `-rdpct`, `-rdabs`: percentage of the requests to each range; the rest go to the remaining
-    /// part.
+    /// `-rdpct`, `-rdabs`: percentages of the requests; the others go to the remaining part.
     pub ranges: Vec<(u8, RangeLength)>,
-    /// `-i`: requests in a burst; requires a pause.
+    /// `-i`: requires a pause.
     pub burst: Option<u32>,
     /// `-j`
     pub pause_ms: Option<u32>,
-    /// `-s`: distance between sequential requests; `None`: the block size.
+    /// `-s`; `None`: the block size.
     pub stride_bytes: Option<u64>,
     /// `-si`
     pub interlocked: bool,
     /// `-B`
     pub base_bytes: u64,
-    /// `-f`: end of the bytes in use.
+    /// `-f`: end of the used bytes.
     pub max_bytes: Option<u64>,
     /// `-fs`, `-fr`
     pub hint: Hint,
-    /// `-o`: outstanding requests per thread.
+    /// `-o`: per thread.
     pub outstanding: u32,
     /// `-t`
     pub threads: u32,
-    /// `-T`: distance between the first requests of neighbouring threads.
+    /// `-T`: between the first requests of neighbouring threads.
     pub thread_stride_bytes: u64,
     /// `-w`
     pub write_percent: u8,
     /// `-S`
     pub caching: Caching,
-    /// `-Sw`, `-Sh`: a write completes when it is on stable storage.
+    /// `-Sw`, `-Sh`: writes complete on stable storage.
     pub write_through: bool,
     /// `-c`
     pub create_bytes: Option<u64>,
     /// `-Z`
     pub source: Source,
-    /// `-Z<size>`: size of the buffer that writes cycle through; no effect on random data.
+    /// `-Z<size>`: writes cycle through it; no effect on random data.
     pub source_bytes: Option<u64>,
     /// `-Z<size>,<file>`
     pub source_file: Option<PathBuf>,
     /// `-l`
     pub large_pages: bool,
-    /// `-g`: maximum rate of each thread.
+    /// `-g`: of each thread.
     pub throughput_bytes_per_ms: Option<u32>,
-    /// `-g<n>i`: maximum rate of each thread.
+    /// `-g<n>i`: of each thread.
     pub throughput_iops: Option<u32>,
-    /// `<Weight>`: share of a pool's requests, relative to the other targets.
+    /// `<Weight>`: relative share of a pool's requests.
     pub weight: u32,
-    /// `<ThreadTargets>`: threads that use the target, with their weights; empty: all threads.
+    /// `<ThreadTargets>`: threads with their weights; empty: all.
     pub thread_weights: Vec<(u32, Option<u32>)>,
 }
 
 impl Target {
-    /// Returns a target with the original's defaults.
+    /// Uses the original's defaults.
     pub fn new(path: PathBuf) -> Target {
         Target {
             path,
@@ -147,7 +146,7 @@ impl Target {
         }
     }
 
-    /// Applies `-rs`; 100 % and 0 % equal `-r` and `-s`.
+    /// 100 % and 0 % equal `-r` and `-s`.
     pub(crate) fn with_random_percent(mut self, percent: Option<u8>) -> Target {
         match percent {
             Some(0) => (self.random_bytes, self.random_percent) = (None, None),
@@ -166,7 +165,7 @@ impl Target {
         self.max_bytes.unwrap_or(u64::MAX).min(size_bytes).saturating_sub(self.base_bytes)
     }
 
-    /// Returns the length of the range in which requests start.
+    /// Requests start within this length.
     pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
         self.used_bytes(size_bytes).saturating_sub(u64::from(self.block_bytes))
     }
@@ -297,7 +296,7 @@ impl Target {
         Ok(())
     }
 
-    /// Returns the ranges, then the remainder.
+    /// Adds the remainder.
     pub(crate) fn whole_ranges(&self, bytes: u64) -> Result<Vec<RequestRange>> {
         let (mut end, mut requests) = (0.0_f64, 0);
         let mut ranges = Vec::new();
@@ -330,8 +329,7 @@ impl Target {
         self.throughput_iops.map(f64::from).or(by_bytes)
     }
 
-    /// Returns the workload of `threads` threads on a file of `size_bytes`; its region has one
-    /// block per offset.
+    /// Returns the workload; its region has one block per offset.
     ///
     /// # Errors
     /// The file is too small.
@@ -405,7 +403,7 @@ impl Target {
     }
 }
 
-/// One run of its targets at once.
+/// Targets that run at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeSpan {
     /// `-d`
@@ -446,7 +444,7 @@ impl Default for TimeSpan {
     }
 }
 
-/// A sequence of time spans.
+/// Time spans in sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
     pub spans: Vec<TimeSpan>,

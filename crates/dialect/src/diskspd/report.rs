@@ -4,7 +4,7 @@ use super::result::{DiskspdResult, Half, SpanResult, Topology};
 use crate::calendar;
 use std::fmt::Write;
 
-/// Formats a size in whole units, like the original: `64KiB`.
+/// In whole units, like the original.
 fn size(bytes: u64) -> String {
     let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = units.iter().find(|(_, unit)| bytes >= *unit);
@@ -47,7 +47,7 @@ pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
     text
 }
 
-/// Formats the profile to be run.
+/// Formats the profile.
 pub fn profile_text(profile: &Profile, command: &str) -> String {
     let spans = profile.spans.iter().zip(1..).map(|(span, number)| parameters(number, span));
     format!("\nCommand Line: diskspd {command}\n\nInput parameters:\n\n")
@@ -290,7 +290,6 @@ pub(super) const PERCENTILES: [(&str, f64); 13] = [
     ("9-nines", 99.9999999),
 ];
 
-/// Returns the reads, the writes and their sum over all threads.
 pub(super) fn sums(figures: &SpanResult) -> [Half; 3] {
     let reads = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.reads));
     let writes =

@@ -46,7 +46,7 @@ impl Half {
         self.interval_latencies.get(index).copied().unwrap_or_default()
     }
 
-    /// Returns the latencies' standard deviation, from the histogram's buckets (each within 0.4 %).
+    /// Uses the histogram's buckets, each within 0.4 %.
     pub fn latency_deviation_ns(&self) -> f64 {
         let (count, mean) = (self.latency.count() as f64, self.latency.mean());
         if count == 0.0 {
@@ -60,7 +60,7 @@ impl Half {
         (squares / count).sqrt()
     }
 
-    /// Returns the standard deviation of requests per second over the intervals.
+    /// Returns the deviation of the intervals' requests per second.
     pub fn rate_deviation(&self, interval_ms: u32) -> f64 {
         let rates: Vec<f64> = self
             .intervals
@@ -98,7 +98,7 @@ pub struct SpanResult {
 }
 
 impl SpanResult {
-    /// Returns the number of distinct threads.
+    /// Counts distinct threads.
     pub fn thread_count(&self) -> usize {
         self.threads.chunk_by(|one, other| one.id == other.id).count()
     }

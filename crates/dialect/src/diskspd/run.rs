@@ -1,4 +1,4 @@
-//! Runs the targets of a time span together, one span after another.
+//! Runs time spans one after another.
 
 use super::profile::{Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
@@ -24,13 +24,13 @@ use workload::{Stop, Workload};
 
 const PROFILE: Input = Input::new("a profile", 4 << 20);
 
-/// The size has no limit, because only the requested part is read.
+/// Only the requested part is read.
 const SOURCE: Input = Input::new("a file of data", u64::MAX);
 
-/// Loads the profile of the options.
+/// Loads the profile.
 ///
 /// # Errors
-/// The file is unreadable or not a profile.
+/// An unreadable file, or not a profile.
 pub fn profile(options: &Options) -> Result<Profile> {
     let Some(path) = &options.file else { return Ok(options.profile.clone()) };
     let failed =
@@ -78,13 +78,11 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// Runs all time spans of a profile.
-///
-/// Named files that `-c` created stay after success; a failure or the user's interrupt, which also
-/// ends the results, removes them.
+/// Runs all time spans; the user's interrupt ends the results. Named files that `-c` created only
+/// stay after a complete run.
 ///
 /// # Errors
-/// A file is refused or too small, a request failed, or the interrupt came before one completed.
+/// A refused or small file, a failed request, or an early interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -163,7 +161,7 @@ struct File<'a, T> {
     facts: &'a TargetFacts,
 }
 
-/// Returns how to open every file once, at its largest size in all time spans.
+/// Each file once, at its largest size in all time spans.
 fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     let all = || profile.spans.iter().flat_map(|span| &span.targets);
     if let Some(stray) =
@@ -253,7 +251,7 @@ fn workload_of(
 
 const LARGEST_SOURCE: u64 = 1 << 30;
 
-/// Reads the data for the writes, repeating a shorter file.
+/// Repeats a shorter file.
 fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let bytes = target.source_bytes.unwrap_or(0);
     if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
@@ -299,7 +297,7 @@ fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestSha
     })
 }
 
-/// Runs a span; also returns whether the user interrupted it.
+/// `true`: the user interrupted it.
 fn run_span<M: Machine>(
     machine: &M,
     span: &TimeSpan,
@@ -371,8 +369,7 @@ fn run_targets<M: Machine>(
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
-/// Returns the results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
-/// single-request thread counts.
+/// Without depth (neither io_uring nor libaio) each single-request thread counts.
 fn thread_results(
     target: &Target,
     facts: &TargetFacts,

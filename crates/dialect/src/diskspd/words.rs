@@ -7,7 +7,7 @@ use machine::Hint;
 use std::fmt;
 
 impl Options {
-    /// Returns arguments that parse to the same options; a profile from a file stays a name.
+    /// Returns equivalent arguments; a profile from a file stays a name.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Some(file) = &self.file {
@@ -39,7 +39,7 @@ impl Options {
     }
 }
 
-/// Returns the options of a time span whose targets differ only in their paths.
+/// The targets may differ only in their paths.
 fn span_words(span: &TimeSpan) -> Vec<String> {
     let Some(target) = span.targets.first() else { return Vec::new() };
     let mut words = vec![

@@ -1,4 +1,4 @@
-//! XML profiles, as `-X` reads them: time spans, targets and settings.
+//! XML profiles, as `-X` reads them.
 
 use super::profile::{Caching, Format, Profile, RangeLength, Source, Target, TimeSpan};
 use crate::parse::{refuse, shortened};
@@ -17,7 +17,7 @@ pub(crate) struct Element {
     pub(crate) name: String,
     text: String,
     unit: Option<String>,
-    /// The attribute `IO`: percentage of the requests.
+    /// The attribute `IO`, a percentage.
     requests: Option<String>,
     pub(crate) children: Vec<Element>,
 }
@@ -308,7 +308,6 @@ fn target(element: &Element) -> Result<Target> {
     Ok(read)
 }
 
-/// Returns the pool's thread numbers, with the target's weights.
 fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     let one = |element: &Element| {
         if element.name != "ThreadTarget" {
@@ -378,7 +377,7 @@ fn source(content: &Element, target: &mut Target) -> Result<()> {
     Ok(())
 }
 
-/// Formats a profile as XML, indented by `indent` blanks.
+/// Formats a profile, indented by `indent` blanks.
 pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     let mut text = String::new();
     let mut line = |depth: usize, content: String| {

@@ -1,20 +1,19 @@
-//! Random data of transfers, with a stamp of its place in every 512 bytes, so that a read shows
-//! whether it returned what was written there.
+//! Random data with a stamp of its place in every 512 bytes, by which reads are checked.
 
 use machine::{Error, Result, fill_random};
 
-/// The random bytes repeat after this distance; the stamps do not.
+/// The random bytes repeat after it; the stamps do not.
 const PERIOD: usize = 1 << 20;
 
 const STAMP_EVERY: u64 = 512;
 
-/// Alignment of buffers, for direct I/O.
+/// For direct I/O.
 const ALIGNMENT: usize = 4096;
 
 pub(super) struct Data {
     signature: u64,
     transfer: usize,
-    /// Random bytes of one period and one transfer.
+    /// One period and one transfer.
     random: Aligned,
     pub(super) got: Aligned,
 }

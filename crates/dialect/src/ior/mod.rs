@@ -1,6 +1,6 @@
-//! IOR: many tasks write and read one file, or one file each, in large transfers (Shan, Antypas and
-//! Shalf, "Characterizing and predicting the I/O performance of HPC applications using a
-//! parameterized synthetic benchmark", SC 2008).
+//! IOR: many tasks write and read one file, or one each (Shan, Antypas and Shalf, "Characterizing
+//! and predicting the I/O performance of HPC applications using a parameterized synthetic
+//! benchmark", SC 2008).
 
 mod data;
 mod help;

@@ -1,5 +1,4 @@
-//! IOR's options, on the command line, as directives (`-O name=value`) and in scripts, all from one
-//! table.
+//! IOR's options: on the command line, as directives (`-O name=value`), in scripts.
 
 use super::table::ROWS;
 use crate::parse::{no_nul, refuse, shortened};
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) const MAX_TRANSFER: u64 = 1 << 30;
 
-/// Maximum tasks in one process.
+/// In one process.
 pub const MAX_TASKS_HERE: u32 = 1024;
 
 const SCRIPT: Input = Input::new("a script of IOR", 1 << 20);
@@ -26,7 +25,7 @@ pub enum Format {
     Csv,
 }
 
-/// One test. Sizes are in bytes.
+/// One test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// `-o`; with one file per task the tasks use these in turn.
@@ -73,11 +72,11 @@ pub struct Options {
     pub direct: bool,
     /// `-D`
     pub deadline_s: Option<u64>,
-    /// All tasks go on until each has made as many transfers as the fastest.
+    /// Every task goes on to the fastest's number of transfers.
     pub wear_out: bool,
-    /// Transfers of each task in an earlier test with a deadline.
+    /// Each task's transfers in an earlier test.
     pub wear_out_iterations: Option<u64>,
-    /// The file that keeps `wear_out_iterations` between tests.
+    /// Keeps `wear_out_iterations` between tests.
     pub status_file: Option<PathBuf>,
     /// `-G`: seed of the data.
     pub signature: Option<u64>,
@@ -91,20 +90,20 @@ pub struct Options {
     pub max_minutes: u64,
     /// `-u`
     pub unique_directory: bool,
-    /// `-v`, as often as it was given.
+    /// `-v`, counted.
     pub verbose: u32,
     /// `-A`
     pub reference: i64,
     /// `-j`
     pub outlier_s: u64,
     pub format: Format,
-    /// The file for the results, instead of standard output.
+    /// For the results, instead of standard output.
     pub summary_file: Option<PathBuf>,
     pub dry_run: bool,
 }
 
 impl Tests {
-    /// Returns the bytes that all tasks write without a deadline.
+    /// Returns all tasks' bytes without a deadline.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let written = |test: &Options| {
             let each = test.block_bytes.saturating_mul(test.segments);
@@ -162,10 +161,10 @@ impl Default for Options {
     }
 }
 
-/// A command line: tests, and halfpower's own options.
+/// Tests, and halfpower's own options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tests {
-    /// The tests; never empty.
+    /// Never empty.
     pub tests: Vec<Options>,
     /// Tasks as threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
@@ -276,7 +275,7 @@ fn directive(options: &mut Options, words: &str) -> Result<()> {
 }
 
 impl Tests {
-    /// Returns whether a file is a test file, or one that a task makes with its name.
+    /// Also finds files that tasks make with a test file's name.
     fn uses(&self, path: &Path) -> bool {
         let name = path.as_os_str().as_encoded_bytes();
         let is = |file: &PathBuf| {
@@ -373,10 +372,10 @@ impl Tests {
     }
 }
 
-/// Parses a command line, without the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
-/// The option, the reason and what to write instead.
+/// The reason and what to write instead.
 pub fn parse(words: &[String]) -> Result<Tests> {
     no_nul(words)?;
     let mut all = Tests::default();
@@ -479,7 +478,7 @@ impl Options {
         }
     }
 
-    /// Returns the file that a task uses in a repetition.
+    /// Returns a task's file in a repetition.
     pub fn file(&self, task: u64, repetition: u32) -> PathBuf {
         let base = &self.test_files[task as usize % self.test_files.len()];
         let mut name = base.as_os_str().to_owned();

@@ -12,10 +12,10 @@ pub(super) struct Part {
     pub(super) closes: bool,
 }
 
-/// The times exclude the tasks' agreement between the parts of the phase.
+/// The times exclude the tasks' agreement between parts.
 pub(super) struct Done {
     pub(super) tasks: Vec<Accessed>,
-    /// The spans of the tasks in the first part, on one clock.
+    /// In the first part, on one clock.
     pub(super) begins: Vec<Span>,
     pub(super) times_ns: Vec<Nanos>,
     pub(super) open_ns: Nanos,

@@ -9,7 +9,7 @@ use machine::units::{GIB, KIB, MIB};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// The version of IOR whose language and report these are.
+/// The language and report are of this version.
 const VERSION: &str = "4.0.0";
 
 fn size(bytes: u64) -> String {
@@ -165,7 +165,7 @@ struct Summary<'r> {
     direction: Direction,
     test: &'r TestResult,
     number: usize,
-    /// MiB/s, transfers per second and times of the repetitions.
+    /// In MiB/s, by repetition.
     rates: Vec<f64>,
     operations: Vec<f64>,
     times: Vec<f64>,
@@ -359,7 +359,7 @@ fn phase_json(phase: &Phase, options: &Options) -> Value {
     value
 }
 
-/// Returns all parameters with IOR's keys, and its defaults for what halfpower refuses.
+/// Includes IOR's defaults for what halfpower refuses.
 fn parameters(number: usize, test: &TestResult, around: &Surroundings<'_>) -> Value {
     let given = &test.options;
     let flag = |set: bool| json!(u8::from(set));

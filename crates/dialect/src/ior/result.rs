@@ -19,7 +19,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns IOR's word for the direction.
+    /// Returns IOR's word.
     pub fn name(self) -> &'static str {
         match self {
             Direction::Write => "write",
@@ -81,7 +81,7 @@ impl Phase {
         self.bytes_per_s() / MIB as f64
     }
 
-    /// Returns the transfers per second of transfer time.
+    /// Returns transfers per second of transfer time.
     pub fn iops(&self) -> f64 {
         self.transfers as f64 / seconds(self.transfer_ns.max(1))
     }
@@ -144,7 +144,7 @@ pub struct IorResult {
 }
 
 impl IorResult {
-    /// Returns the number of transfers with wrong data.
+    /// Counts transfers with wrong data.
     pub fn wrong_transfers(&self) -> u64 {
         self.tests.iter().filter_map(|test| test.wrong_transfers).sum()
     }

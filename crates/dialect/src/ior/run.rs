@@ -1,4 +1,4 @@
-//! Runs the tests: each repetition writes, checks, reads and removes, all tasks at once.
+//! Runs the tests: each repetition writes, checks, reads and removes.
 
 use super::options::{Format, Tests, hint};
 use super::result::{Direction, IorResult, TestResult, sample};
@@ -27,7 +27,7 @@ pub struct Surroundings<'a> {
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// Returns each file of all tests once, without the tasks' suffixes.
+/// Returns each file once, without the tasks' suffixes.
 pub fn files(tests: &Tests) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for file in tests.tests.iter().flat_map(|test| &test.test_files) {
@@ -38,13 +38,11 @@ pub fn files(tests: &Tests) -> Vec<PathBuf> {
     all
 }
 
-/// Runs the tests, and prints IOR's report to `out`.
-///
-/// Files are removed as IOR does, and always after a failure or the user's interrupt, which still
-/// reports what was done.
+/// Runs the tests and prints IOR's report to `out`, also after the user's interrupt. Removes files
+/// as IOR does, and always after a failure or the interrupt.
 ///
 /// # Errors
-/// A file is refused, does not fit or cannot be read; a lost task; `out` cannot be written.
+/// A refused, large or unreadable file, a lost task, or a failed write to `out`.
 pub fn run(
     crew: &mut dyn Crew,
     tests: &Tests,
@@ -117,7 +115,6 @@ pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<O
     Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files(tests))?))
 }
 
-/// Reads how many transfers each task made in an earlier test.
 pub(super) fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("stoneWallingStatusFile {}", path.display());
     let text = STATUS

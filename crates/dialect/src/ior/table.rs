@@ -1,4 +1,4 @@
-//! The rows of IOR's options: the short name, the directive, and what it changes.
+//! The rows of IOR's options.
 
 use super::options::{Format, MAX_TRANSFER, Options};
 use crate::rows::OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Value};
@@ -21,7 +21,7 @@ fn signed(text: &str) -> Result<i64, String> {
     text.trim().parse().map_err(|_| "it is not a whole number".into())
 }
 
-/// Parses a size, with binary units only.
+/// The units are binary.
 fn size(text: &str, max: u64) -> Result<u64, String> {
     let text = text.trim();
     let plain = text.trim_end_matches(|c: char| "kKmMgGtT".contains(c));

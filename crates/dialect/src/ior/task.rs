@@ -1,4 +1,4 @@
-//! One task: opens its file, transfers its blocks, and closes the file.
+//! One task of IOR.
 
 use super::data::Data;
 use crate::tasks::Span;
@@ -10,18 +10,18 @@ use std::io;
 use std::path::PathBuf;
 use workload::Permutation;
 
-/// The transfers of all tasks of a test.
+/// Transfers of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     pub tasks: u64,
-    /// Contiguous bytes of a task in a segment.
+    /// Contiguous bytes of a task.
     pub block_bytes: u64,
     pub transfer_bytes: u64,
     pub segments: u64,
-    /// One file per task, instead of one for all.
+    /// One file per task.
     pub per_task: bool,
     pub random: bool,
-    /// Seed of the random order, and of the data.
+    /// Seed of the order and the data.
     pub signature: u64,
 }
 
@@ -36,7 +36,7 @@ impl Layout {
         self.block_bytes.saturating_mul(self.segments)
     }
 
-    /// Returns the file offset of a task's transfer, in order of the file.
+    /// Returns the offset of a task's transfer, in file order.
     pub fn offset(&self, task: u64, transfer: u64) -> u64 {
         let per_block = self.block_bytes / self.transfer_bytes;
         let (segment, within) = (transfer / per_block, transfer % per_block);
@@ -75,7 +75,7 @@ pub enum Step {
     },
 }
 
-/// The action on a file at the end.
+/// A file's fate at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileEnd {
     Keep,
@@ -92,24 +92,24 @@ pub struct Access {
     pub of_task: u64,
     pub open_as: OpenAs,
     pub opens: bool,
-    /// Transfers after which the phase ends; `None`: it has no transfers.
+    /// Transfers until the end; `None`: without transfers.
     pub upto: Option<u64>,
     /// No transfer begins after this time.
     pub deadline_ns: Option<Nanos>,
     pub sync_each: bool,
-    /// Flush to stable storage once, after the transfers.
+    /// Flush once, after the transfers.
     pub sync: bool,
     pub verify: bool,
     pub closes: bool,
 }
 
-/// The answer of a task.
+/// A task's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready,
     Checked {
         free_bytes: Option<u64>,
-        /// Bytes of files that will be overwritten.
+        /// Of files that will be overwritten.
         there_bytes: u64,
     },
     Held {
@@ -126,10 +126,10 @@ pub struct Accessed {
     /// The transfers, and the flush at their end.
     pub transfer: Span,
     pub close: Span,
-    /// Transfers so far, with those of earlier parts of the phase.
+    /// With those of earlier parts of the phase.
     pub transfers: u64,
     pub latency: Histogram,
-    /// Transfers that returned wrong data.
+    /// Transfers with wrong data.
     pub wrong: u64,
     pub file_bytes: u64,
     pub number: u64,

@@ -27,7 +27,7 @@ pub(super) struct Test<'a, C: Crew + ?Sized> {
     pub(super) result: TestResult,
     pub(super) warnings: Vec<String>,
     pub(super) latencies: Vec<Histogram>,
-    /// The shared file's number in its file system, while it is held.
+    /// The shared file's number, while it is held.
     held: Option<u64>,
     /// Number of each task's own file, and its transfers, if written before.
     numbers: Vec<Option<u64>>,
@@ -277,7 +277,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Returns the task whose data this one reads.
+    /// Whose data this task reads.
     fn source(&self, task: usize, repetition: u32) -> usize {
         let count = self.members.len();
         let offset = self.options.task_offset as usize;
@@ -428,7 +428,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(done)
     }
 
-    /// Returns `None` if all were done before the deadline.
+    /// `None`: all were done before the deadline.
     fn stonewall(&self, tasks: &[Accessed]) -> Option<Stonewall> {
         let of = |tasks: &[Accessed]| tasks.iter().map(|one| one.transfers).collect::<Vec<_>>();
         let counts = of(tasks);

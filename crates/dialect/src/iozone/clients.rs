@@ -39,7 +39,7 @@ impl Client {
         }
     }
 
-    /// Returns the test file of a child without a name in `-F`; `base` is that of `-f`.
+    /// For a child without a name in `-F`; `base` is that of `-f`.
     fn test_file(&self, child: usize, base: &Path) -> PathBuf {
         let own = || base.as_os_str().to_string_lossy().into_owned() + &format!(".DUMMY.{child}");
         self.directory.join(self.file.clone().unwrap_or_else(|| own().into()))
@@ -79,7 +79,7 @@ impl Options {
     /// Loads the clients of `-+m`.
     ///
     /// # Errors
-    /// The list is unreadable or malformed, or has fewer clients than processes.
+    /// A bad list, or fewer clients than processes.
     pub fn with_clients(mut self) -> Result<Options> {
         let Some(list) = &self.client_list else { return Ok(self) };
         self.clients = read(list)?;

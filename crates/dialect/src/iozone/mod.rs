@@ -1,5 +1,4 @@
-//! IOzone 3: file size against record size (Norcott and Capps, "Iozone Filesystem Benchmark"), with
-//! medians, spread and the size that outgrows a cache.
+//! IOzone 3: file size against record size (Norcott and Capps, "Iozone Filesystem Benchmark").
 
 mod clients;
 mod help;

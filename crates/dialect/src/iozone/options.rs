@@ -7,7 +7,7 @@ use machine::units::{GIB, KIB, MIB, show_size};
 use std::path::PathBuf;
 use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
 
-/// Maximum processes or threads of the throughput mode.
+/// Of the throughput mode.
 pub const MAX_CHILDREN: u32 = 1024;
 /// 1 PiB.
 const MAX_FILE: u64 = 1 << 50;
@@ -24,15 +24,15 @@ pub struct Options {
     pub auto: bool,
     /// `-z`: small records with large files too (`-A` is `-a -z`).
     pub all_records: bool,
-    /// `-s`: file sizes.
+    /// `-s`: sizes.
     pub files: Vec<u64>,
     /// `-n`, `-g`
     pub file_range: (Option<u64>, Option<u64>),
-    /// `-r`: record sizes.
+    /// `-r`: sizes.
     pub records: Vec<u64>,
     /// `-y`, `-q`
     pub record_range: (Option<u64>, Option<u64>),
-    /// `-i`: test numbers, in order; empty: 0 to 7.
+    /// `-i`, in order; empty: 0 to 7.
     pub tests: Vec<u8>,
     /// `-f`: the test file, or a directory for it.
     pub file: Option<PathBuf>,
@@ -40,8 +40,7 @@ pub struct Options {
     pub process_files: Vec<PathBuf>,
     /// `-I`
     pub direct: bool,
-    /// `-o`: a write completes when it is on stable storage; as with `-+D`, timestamps are not
-    /// flushed.
+    /// `-o`: writes complete on stable storage; as with `-+D`, timestamps are not flushed.
     pub sync: bool,
     /// `-+r`: the same, and reads return only stable data, which has no effect on Linux.
     pub read_sync: bool,
@@ -49,21 +48,20 @@ pub struct Options {
     pub dsync: bool,
     /// `-e`: include the flush in the time.
     pub flush: bool,
-    /// `-c`: include closing the file, which takes microseconds on a local file system and is not
-    /// timed separately.
+    /// `-c`: include closing the file, which takes microseconds locally and is not timed
+    /// separately.
     pub close: bool,
     /// `-t`
     pub children: Vec<u32>,
     /// `-l`, `-u`
     pub child_range: (Option<u32>, Option<u32>),
-    /// `-T`: only changes the report; here the processes are always threads.
+    /// `-T`: only changes the report; processes are always threads.
     pub threads: bool,
-    /// `-H`, `-k`: depth of asynchronous requests; true for `-k`, which saves a copy in the
-    /// original.
+    /// `-H`, `-k`: depth; true for `-k`, which saves a copy in the original.
     pub asynchronous: Option<(bool, u32)>,
     /// `-B`
     pub mmap: bool,
-    /// `-G`: each write to mapped memory waits for stable storage.
+    /// `-G`: writes to mapped memory wait for stable storage.
     pub mmap_sync: bool,
     /// `-D`: start writing mapped memory after each write; no effect on Linux since 2.6.19.
     pub mmap_async: bool,
@@ -83,23 +81,23 @@ pub struct Options {
     pub machine: bool,
     /// `-w`
     pub keep: bool,
-    /// `-x`: the first process to finish does not stop others.
+    /// `-x`: the first to finish does not stop others.
     pub no_stonewall: bool,
     /// `-V`: writes carry this pattern and reads verify it.
     pub verify: Option<u8>,
     /// `-p`: empty the processor's cache before each test.
     pub purge: bool,
-    /// `-U`: mount point that the original remounts, for an empty page cache.
+    /// `-U`: the original remounts it, for an empty page cache.
     pub uncached: Option<PathBuf>,
-    /// `-S`: size of the processor's cache, for `-p`.
+    /// `-S`: of the processor, for `-p`.
     pub cache_bytes: Option<u64>,
     /// `-L`
     pub line_bytes: Option<u64>,
-    /// `-j`: stride in records.
+    /// `-j`: in records.
     pub stride: Option<u32>,
     /// `-J`
     pub think_ms: Option<u32>,
-    /// `-P`: first processor to which processes are bound.
+    /// `-P`: first processor of the processes.
     pub bind: Option<u32>,
     /// `-Q`
     pub latency_files: bool,
@@ -111,13 +109,13 @@ pub struct Options {
     pub each_child: bool,
     /// `-+n`
     pub no_retests: bool,
-    /// `-+p`: percentage of readers in the mixed test; `None`: every other process reads.
+    /// `-+p`: readers in the mixed test; `None`: every other process.
     pub readers_percent: Option<u32>,
     /// `-+q`
     pub rest_s: Option<u32>,
     /// `-+m`
     pub client_list: Option<PathBuf>,
-    /// The clients in that list ([`Options::with_clients`]).
+    /// Its clients ([`Options::with_clients`]).
     pub clients: Vec<Client>,
     /// `--json`
     pub json: Option<PathBuf>,
@@ -133,7 +131,7 @@ pub struct Options {
     pub destroy_signed: bool,
 }
 
-/// Parses a size in kilobytes, or with the suffix `k`, `m`, `g`; returns bytes.
+/// In kilobytes without a suffix; returns bytes.
 fn size(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let what = || shortened(words);
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -170,7 +168,7 @@ fn size(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
 struct Words<'a> {
     words: std::slice::Iter<'a, String>,
     word: &'a str,
-    /// The rest of a cluster such as `-Rac`.
+    /// Rest of a cluster such as `-Rac`.
     cluster: &'a str,
 }
 
@@ -279,7 +277,7 @@ static OWN: &[Own<Options>] = &[
     Row::new("destroy-signature", (), Flag(|o, on| o.destroy_signed = on)),
 ];
 
-/// Parses the arguments after the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
 /// An invalid or unsupported argument.

@@ -1,4 +1,4 @@
-//! File and record sizes, tests, and the workload of each.
+//! Sizes, tests, and the workload of each.
 
 use super::Options;
 use super::options::LAST_TEST;
@@ -11,10 +11,10 @@ use workload::{Pattern, Stop, Workload};
 /// Buffer of C's standard I/O: a page, the `st_blksize` of common file systems.
 pub const STDIO_BYTES: u64 = 4 * KIB;
 
-/// Default stride of strided reads, in records.
+/// Default, in records.
 pub const STRIDE: u32 = 17;
 
-/// For larger files the automatic mode skips records under 64 KiB.
+/// In larger files `-a` skips records under 64 KiB.
 const LARGE_FILE: u64 = 16 * MIB;
 
 /// One column of the report: a pass over the file.
@@ -50,7 +50,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// The thirteen columns of every report, in order.
+    /// The columns of every report, in order.
     pub const CLASSIC: [Test; 13] = [
         Test::Write,
         Test::Rewrite,
@@ -67,7 +67,7 @@ impl Test {
         Test::Refread,
     ];
 
-    /// The columns of tests 9 to 12, if selected.
+    /// The columns of tests 9 to 12.
     pub const POSITIONED: [Test; 8] = [
         Test::Pwrite,
         Test::Repwrite,
@@ -79,7 +79,7 @@ impl Test {
         Test::Repreadv,
     ];
 
-    /// Returns the passes of test `number`, in order.
+    /// Returns a test's passes, in order.
     pub fn of(number: u8) -> &'static [Test] {
         match number {
             0 => &[Test::Write, Test::Rewrite],
@@ -132,7 +132,7 @@ impl Test {
         }
     }
 
-    /// Returns the throughput mode's word for the test's processes.
+    /// Returns the word for the processes.
     pub fn doers(self) -> &'static str {
         match self {
             Test::Write => "initial writers",
@@ -216,7 +216,7 @@ fn doubling(from: u64, to: u64) -> Vec<u64> {
 }
 
 impl Options {
-    /// Returns each file size with each record size up to it, in report order.
+    /// Returns file sizes with record sizes up to each, in report order.
     pub fn cells(&self) -> Vec<Cell> {
         let one =
             |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };
@@ -267,7 +267,7 @@ impl Options {
         sorted.iter().flat_map(|number| Test::of(*number)).copied().filter(wanted).collect()
     }
 
-    /// Returns the numbers of processes of the throughput mode.
+    /// Returns the throughput mode's numbers of processes.
     pub fn child_counts(&self) -> Vec<u32> {
         let mut counts = self.children.clone();
         if let (low, Some(high)) = self.child_range {
@@ -297,10 +297,10 @@ impl Options {
 
     /// Returns the workload of one process; `reader` selects the half of the mix.
     ///
-    /// * Tests 9 and 10 equal tests 0 and 1, because all blocking requests here are `pread` and
-    ///   `pwrite`. So do tests 11 and 12, which pass one buffer per record.
-    /// * The standard I/O of tests 6 and 7 has a buffer of [`STDIO_BYTES`]: larger records go
-    ///   straight to the kernel, as in the C library; smaller ones are combined.
+    /// * Tests 9 to 12 equal 0 and 1: all blocking requests here are `pread` and `pwrite` of one
+    ///   buffer per record.
+    /// * In tests 6 and 7, records larger than [`STDIO_BYTES`] go straight to the kernel, as in the
+    ///   C library; smaller ones are combined.
     /// * A stride beyond the end of a small file wraps around, which makes the order sequential.
     pub fn workload(&self, cell: Cell, test: Test, reader: bool) -> Workload {
         let request = if test.is_stdio() {

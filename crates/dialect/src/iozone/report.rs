@@ -39,7 +39,7 @@ pub fn version() -> String {
     )
 }
 
-/// Returns the line of `-M`, which shows `uname` in the original.
+/// Returns the line of `-M`, `uname` in the original.
 pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     let MachineFacts { system, name, processor, .. } = machine;
     if options.machine {
@@ -172,7 +172,7 @@ pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     text + "\n"
 }
 
-/// A spreadsheet table: title, record sizes, and figures by file size.
+/// Title, record sizes, and figures by file size.
 pub(super) type Table = (String, Vec<u64>, Vec<(u64, Vec<Option<f64>>)>);
 
 pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
@@ -275,7 +275,7 @@ pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<
     head
 }
 
-/// Returns the tests, with the rate that the children see for each number of children.
+/// Rates by number of children.
 pub(super) fn throughput_rows(
     options: &Options,
     result: &IozoneResult,
@@ -404,10 +404,10 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     text
 }
 
-/// The last line of the original.
+/// The original's last line.
 pub const COMPLETE: &str = "\niozone test complete.\n";
 
-/// The last line after an interrupt.
+/// After an interrupt.
 pub const INTERRUPTED: &str = "\niozone test interrupted.\n";
 
 fn spread_table(result: &IozoneResult) -> String {
@@ -465,7 +465,7 @@ fn short(test: Test) -> &'static str {
     }
 }
 
-/// Formats details that the original lacks. Unlike its rows, no line starts with two numbers.
+/// Formats details; unlike the original's rows, no line starts with two numbers.
 pub fn extra(result: &IozoneResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let spread = |values: &[f64]| {

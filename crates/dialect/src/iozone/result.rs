@@ -5,8 +5,7 @@ use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The half-power criterion: a larger file at or below this share of the best rate is past the
-/// cliff.
+/// The half-power criterion for a cliff.
 const HALF: f64 = 0.5;
 
 /// One pass over one file with one record size, with its repeats.
@@ -33,7 +32,7 @@ impl Measured {
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the range over the median, in percent; `None` with one repeat.
+    /// Returns the range over the median; `None` with one repeat.
     pub fn spread_percent(&self) -> Option<f64> {
         let min = self.runs_bytes_per_s.iter().copied().fold(f64::INFINITY, f64::min);
         let max = self.runs_bytes_per_s.iter().copied().fold(0.0, f64::max);
@@ -124,7 +123,7 @@ pub struct IozoneResult {
     pub target: Option<TargetFacts>,
 }
 
-/// Returns the surfaces of all tests in `cells`.
+/// Returns a surface for each test.
 pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     let mut tests: Vec<Test> = cells.iter().map(|cell| cell.test).collect();
     tests.sort_unstable();
@@ -156,9 +155,8 @@ pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     tests.into_iter().map(surface).collect()
 }
 
-/// Returns each surface's cliff, if any: the smallest file size from which no rate, at any record
-/// size, exceeds half of the best rate before it. `memory_bytes` (the machine's) and `direct` only
-/// name the cache.
+/// Returns cliffs: the smallest file size from which no rate, at any record size, exceeds half of
+/// the best rate before it. `memory_bytes` and `direct` only name the cache.
 pub fn cliffs(surfaces: &[Surface], memory_bytes: u64, direct: bool) -> Vec<Cliff> {
     surfaces.iter().filter_map(|surface| cliff(surface, memory_bytes, direct)).collect()
 }

@@ -24,17 +24,14 @@ const REPEATS: u32 = 3;
 /// Longer tests are not repeated by default.
 const LONG_NS: Nanos = 1_000_000_000;
 
-/// Larger than any common processor's cache; `-S` overrides it.
+/// Larger than common processors' caches; `-S` overrides it.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// Runs the tests and prints the original's report to `out` as it progresses.
-///
-/// Removes the files at the end unless `-w` keeps them, and always after a failure or the user's
-/// interrupt, which still reports what was done.
+/// Prints the original's report to `out` as it progresses, also after the user's interrupt. Removes
+/// the files, unless `-w` keeps them after success.
 ///
 /// # Errors
-/// A file is refused, a request or a write to `out` failed, or the interrupt came before any
-/// figure.
+/// A refused file, a failed request or write to `out`, or an early interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -327,7 +324,7 @@ fn show_work(options: &Options, cell: Cell, done: u64, all: u64) {
     );
 }
 
-/// Returns the tests that have figures, and whether the user interrupted the cell.
+/// `true`: the user interrupted the cell.
 fn one_cell<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
@@ -469,7 +466,7 @@ fn throughput<M: Machine>(
     Ok(())
 }
 
-/// Returns the median repeat, if there is a figure, and whether the user interrupted the test.
+/// Returns the median repeat; `true`: the user interrupted it.
 fn side_by_side<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,

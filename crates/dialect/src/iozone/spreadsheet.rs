@@ -1,5 +1,5 @@
 //! BIFF 2, the oldest Excel format: records of type and length (16 bits each, little-endian) and
-//! data. BOF opens, LABEL and NUMBER fill (row, column, three bytes), EOF closes.
+//! data; cells begin with row, column and three bytes.
 
 use super::report::{spreadsheet_head, tables, throughput_rows};
 use super::{IozoneResult, Options};
@@ -9,7 +9,7 @@ const EOF: u16 = 0x000A;
 const NUMBER: u16 = 0x0003;
 const LABEL: u16 = 0x0004;
 
-/// The format's limit on rows; that on columns is 2^8.
+/// The format's limit; that on columns is 2^8.
 const MAX_ROWS: usize = 1 << 14;
 
 fn record(sheet: &mut Vec<u8>, kind: u16, data: &[u8]) {
@@ -40,8 +40,7 @@ fn number(sheet: &mut Vec<u8>, row: usize, column: usize, value: f64) {
     record(sheet, NUMBER, &data);
 }
 
-/// Writes the tables of `-R` one below another, with sizes in kB, or the figures of the throughput
-/// mode.
+/// Writes the tables of `-R` with sizes in kB, or the throughput mode's figures.
 pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     let mut sheet = Vec::new();
     // Version 2, a worksheet.

@@ -19,7 +19,7 @@ impl fmt::Display for Options {
 }
 
 impl Options {
-    /// Returns arguments that parse to the same options.
+    /// Returns equivalent arguments.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let flags = [

@@ -1,5 +1,4 @@
-//! mdtest: many tasks create, stat, read and remove files and directories in a tree, one kind of
-//! operation after the other.
+//! mdtest: many tasks create, stat, read and remove files and directories in a tree.
 
 mod help;
 mod options;

@@ -1,4 +1,4 @@
-//! mdtest's options, as rows of one table.
+//! mdtest's options as table rows.
 
 use crate::ior::tasks_here;
 use crate::parse::{no_nul, number_of, refuse, shortened};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const MAX_DIRECTORIES: u64 = 1 << 22;
 
-/// Maximum size of a file: these tests are about names, not data.
+/// These tests are about names, not data.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The parsed command line.
@@ -18,7 +18,7 @@ pub struct Options {
     pub command: String,
     /// `-d`; the tasks use them in turn.
     pub directories: Vec<PathBuf>,
-    /// `-n`: items of a task.
+    /// `-n`: of a task.
     pub items: Option<u64>,
     /// `-I`
     pub per_directory: Option<u64>,
@@ -299,7 +299,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Returns the number of directories in a tree; `None`: too many.
+    /// `None`: too many directories.
     fn tree(&self) -> Option<u64> {
         let mut level = 1u64;
         let mut all = 1u64;
@@ -310,7 +310,7 @@ impl Options {
         Some(all)
     }
 
-    /// Returns the bytes in all files of all iterations, if no deadline ends them.
+    /// Returns the bytes of all iterations without a deadline.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let (items, _) = self.shares();
         let files = if self.create && self.files { items } else { 0 };
@@ -318,7 +318,7 @@ impl Options {
         all.saturating_mul(self.write_bytes)
     }
 
-    /// Returns the number of directories that hold items.
+    /// Counts directories that hold items.
     fn holding(&self, all: u64) -> u64 {
         if self.leaf_only {
             u64::from(self.branch).saturating_pow(self.depth).min(all)
@@ -327,7 +327,7 @@ impl Options {
         }
     }
 
-    /// Returns the options that affect the rates, without the directory and the iterations.
+    /// Returns the options that affect the rates, but not the directory.
     pub fn settings(&self, tasks: u32) -> String {
         let mut words = vec![format!("--tasks {tasks}")];
         let (items, _) = self.shares();
@@ -349,7 +349,7 @@ impl Options {
         words.join(" ")
     }
 
-    /// Returns the number of items of a task, and of a directory.
+    /// Items per task and per directory.
     pub(super) fn shares(&self) -> (u64, u64) {
         let holding = self.holding(self.tree().unwrap_or(1));
         match (self.items, self.per_directory) {
@@ -363,10 +363,10 @@ impl Options {
     }
 }
 
-/// Parses a command line, without the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
-/// The option, the reason and what to write instead.
+/// The reason and what to write instead.
 pub fn parse(words: &[String]) -> Result<Options> {
     no_nul(words)?;
     let mut options = Options::default();

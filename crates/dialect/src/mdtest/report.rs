@@ -7,7 +7,7 @@ use crate::tasks::{Member, SpaceWords, seconds};
 use machine::FileSystemSpace;
 use std::fmt::Write;
 
-/// The version of mdtest whose language and report these are.
+/// The language and report are of this version.
 const VERSION: &str = "4.0.0";
 
 pub(super) fn head(

@@ -1,4 +1,4 @@
-//! Runs the iterations: a tree, directories, files, all tasks at the same time.
+//! Runs the iterations: all tasks at the same time.
 
 use super::options::Options;
 use super::report;
@@ -23,18 +23,16 @@ pub struct Surroundings<'a> {
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// Returns the directories of the test.
+/// Returns the test's directories.
 pub fn files(options: &Options) -> &[PathBuf] {
     &options.directories
 }
 
-/// Runs the test, and prints mdtest's report to `out`.
-///
-/// All items are removed after a failure or the user's interrupt, which still reports the phases
-/// until then.
+/// Runs the test and prints mdtest's report to `out`, also after the user's interrupt. The
+/// interrupt and failures remove all items.
 ///
 /// # Errors
-/// A missing directory, a tree left by an earlier test, a failed operation, a lost task.
+/// A missing directory, an earlier test's tree, a failed operation, a lost task.
 pub fn run(
     crew: &mut dyn Crew,
     options: &Options,
@@ -91,7 +89,6 @@ fn status_output(options: &Options) -> Result<Option<Output>, Error> {
     Ok(path.map(|path| Output::new("-x", path, options.force, &[])).transpose()?)
 }
 
-/// Reads how many items each task made in an earlier run.
 fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("-x {}", path.display());
     let text = STATUS.text(path).map_err(|error| {
@@ -182,7 +179,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Returns the tasks that make a tree.
     fn planters(&self) -> Vec<usize> {
         let count = self.members.len();
         if self.options.unique {
@@ -282,7 +278,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// After the deadline, lets all tasks make as many items as the fastest.
+    /// Lets all tasks make as many items as the fastest.
     fn catch_up(&mut self, kind: Kind, mut done: Done, most: u64) -> Result<Done, Error> {
         let counts = done.counts.clone();
         let step = |task: u64| {

@@ -1,4 +1,4 @@
-//! One task: makes its tree and does one operation on each of its items.
+//! One task of mdtest.
 
 use super::result::{Kind, Operation};
 use crate::tasks::Span;
@@ -12,7 +12,7 @@ use workload::Permutation;
 /// The tree and items of an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The test makes its tree and, if they are missing, its directories.
+    /// The test makes its tree and missing directories.
     pub creates: bool,
     pub directories: Vec<PathBuf>,
     pub iteration: u32,
@@ -26,19 +26,19 @@ pub struct Plan {
     pub read_bytes: u64,
     pub sync: bool,
     pub sync_phase: bool,
-    /// Seed of the random order of stats.
+    /// Seed of the order of stats.
     pub random: Option<u64>,
     pub verify: bool,
 }
 
 impl Plan {
-    /// Returns the directory of the iteration.
+    /// Returns the iteration's directory.
     pub fn base(&self, task: u64) -> PathBuf {
         let directory = &self.directories[task as usize % self.directories.len()];
         directory.join(format!("test-dir.0-{}", self.iteration))
     }
 
-    /// Returns the directories of a task's tree, parents first.
+    /// Returns a task's directories, parents first.
     pub fn tree(&self, task: u64) -> Vec<PathBuf> {
         let name = if self.unique { format!("mdtest_tree.{task}") } else { "mdtest_tree".into() };
         let mut all = vec![self.base(task).join(format!("{name}.0"))];
@@ -62,7 +62,7 @@ impl Plan {
     }
 }
 
-/// One operation on a range of a task's items.
+/// An operation on some of a task's items.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Items {
     pub kind: Kind,
@@ -91,7 +91,7 @@ pub enum Step {
     CleanUp,
 }
 
-/// The answer of a task.
+/// A task's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready,
@@ -100,7 +100,7 @@ pub enum Reply {
         /// Items, or directories of a tree, so far.
         count: u64,
         latency: Histogram,
-        /// Items with other data than was written.
+        /// Items with wrong data.
         wrong: u64,
     },
 }
@@ -109,11 +109,11 @@ pub enum Reply {
 pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     plan: Option<(Plan, u64)>,
-    /// Number of own items of each kind that may still have to be removed.
+    /// Items of each kind to remove.
     made: [u64; 2],
-    /// Directories that were made, parents first.
+    /// Made directories, parents first.
     tree: Vec<PathBuf>,
-    /// The test's directory, if the task made it.
+    /// The test's directory, if made here.
     root: Option<PathBuf>,
     content: Vec<u8>,
     buffer: Vec<u8>,
@@ -275,7 +275,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Ok(Reply::Done { span: Span { from, to: files.now() }, count: done, latency, wrong })
     }
 
-    /// Does the operation on one item; returns whether its data is right.
+    /// `false`: wrong data.
     fn one(&mut self, plan: &Plan, items: &Items, path: &Path) -> Result<bool> {
         let files = self.files;
         match (items.operation, items.kind) {
@@ -326,7 +326,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
     }
 }
 
-/// Removes each task's own items, as the leader may be gone.
+/// The leader may be gone.
 impl<F: TaskFiles> Drop for Task<'_, F> {
     fn drop(&mut self) {
         self.clean_up();

@@ -35,7 +35,7 @@ pub enum Command {
     SetRead(u32),
     /// Bytes per write call.
     SetWrite(u32),
-    /// `true` for C's standard I/O, `false` for system calls.
+    /// `true`: C's standard I/O, otherwise system calls.
     SetBuffering(bool),
     /// Reads per ten transactions; `None` disables reads and appends.
     SetBiasRead(Option<u8>),
@@ -45,10 +45,10 @@ pub enum Command {
     SetThreads(u32),
     SetSync(FileSync),
     SetEngine(FileEngine),
-    /// Runs the benchmark; the report goes to the screen or is appended to a file.
+    /// Appended to a file, or printed.
     Run(Option<String>),
     Load(String),
-    /// Shows the configuration, or appends it to a file.
+    /// Appended to a file, or printed.
     Show(Option<String>),
     Help(String),
     Quit,
@@ -84,7 +84,7 @@ fn shortened(text: &str) -> String {
 
 type Parser = fn(&str) -> Result<Command, String>;
 
-/// Commands: name, help, parser. The first name that is a prefix of the line wins.
+/// The first name that is a prefix of the line wins.
 const TABLE: [(&str, &str, Parser); 20] = [
     ("set size", "Sets low and high bounds of files", size),
     ("set number", "Sets number of simultaneous files", |a| {
@@ -134,8 +134,7 @@ const TABLE: [(&str, &str, Parser); 20] = [
 
 const THREADS: u32 = 1024;
 
-/// Parses a command's full name, one separator, then the argument. `?` for help and `exit` for quit
-/// only work at the prompt.
+/// Parses a full name, one separator, then the argument. `?` and `exit` only work at the prompt.
 ///
 /// # Errors
 /// An unknown command or an invalid argument.
@@ -175,8 +174,7 @@ pub(super) fn help(prefix: &str) -> String {
     if some.is_empty() { lines("") } else { some }
 }
 
-/// Parses a number like C's atoi: blanks, a sign, digits. Ignores the rest, returns 0 without
-/// digits, and saturates.
+/// Like C's atoi, but saturates.
 fn atoi(text: &str) -> i64 {
     let text = text.trim_start();
     let (negative, digits) = match text.as_bytes().first() {

@@ -26,10 +26,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Applies a `set` command; ignores any other command.
+    /// Applies a `set` command; ignores others.
     ///
     /// # Errors
-    /// The location to remove is not in the list.
+    /// The location to remove is unknown.
     pub fn set(&mut self, command: &Command) -> Result<(), Complaint> {
         let plan = &mut self.plan;
         match command {
@@ -83,8 +83,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns the minimum and maximum bytes that a run writes: a transaction may create a file and
-    /// append to one.
+    /// Returns the minimum and maximum: a transaction may create a file and append to one.
     pub fn written_bytes(&self) -> [u64; 2] {
         let plan = &self.plan;
         let [number, transactions] = [plan.number, plan.transactions].map(u64::from);
@@ -92,7 +91,7 @@ impl Config {
         [number.saturating_mul(low), (number + 2 * transactions).saturating_mul(high)]
     }
 
-    /// Returns the locations and how files are accessed.
+    /// Returns how and where files are accessed.
     pub fn area(&self) -> AreaSpec {
         AreaSpec {
             locations: self.plan.locations.iter().map(|location| location.path.clone()).collect(),

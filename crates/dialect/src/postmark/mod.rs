@@ -1,5 +1,5 @@
 //! PostMark 1.5 (NetApp; Katcher, "PostMark: A New File System Benchmark", Network Appliance
-//! TR3022, 1997), with threads, intervals and percentiles.
+//! TR3022, 1997).
 
 mod command;
 mod config;
@@ -18,7 +18,7 @@ pub use run::{RunError, run};
 pub use session::{Outcome, Session};
 pub use show::show;
 
-/// The start banner of every 1.5x version of the original.
+/// The banner of every 1.5x version.
 pub const BANNER: &str = "PostMark v1.51 : 8/14/01";
 
 pub const PROMPT: &str = "pm>";

@@ -7,7 +7,7 @@ use results::{LatencySummary, OperationRate};
 use workload::smallfile::SmallFilePlan;
 
 impl PostmarkResult {
-    /// Returns commands for the settings that affect the work and are not the default.
+    /// Returns commands for changed settings that affect the work.
     pub fn settings(&self) -> String {
         let (plan, usual) = (&self.plan, SmallFilePlan::default());
         let engine = match self.engine {
@@ -46,9 +46,8 @@ impl PostmarkResult {
             .join("; ")
     }
 
-    /// Returns the rates of transactions and operations over the same times as the report: the
-    /// whole run for created and deleted files, the transactions for reads and appends, their own
-    /// phase for files created before and deleted after the transactions.
+    /// Returns rates over the report's times: the whole run for created and deleted files, the
+    /// transactions for reads and appends, their own phase for files outside the transactions.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let (counts, phases, settings) = (&self.counts, &self.phases, self.settings());
         let rate = |operation: &str, count: u64, ns: u64| OperationRate {

@@ -1,12 +1,12 @@
 use super::PostmarkResult;
 use std::fmt::Write;
 
-/// Returns whole seconds, at least one, as in the original.
+/// At least one, as in the original.
 fn seconds(ns: u64) -> u64 {
     ((ns + 500_000_000) / 1_000_000_000).max(1)
 }
 
-/// Formats bytes, in megabytes only above one, as in the original.
+/// Megabytes only above one, as in the original.
 fn scaled(bytes: f32) -> String {
     if bytes / 1_048_576.0 > 1.0 {
         format!("{:.2} megabytes", bytes / 1_048_576.0)
@@ -60,7 +60,7 @@ pub fn classic(result: &PostmarkResult) -> String {
     text
 }
 
-/// Formats the terse report: one line of 13 numbers.
+/// Formats one line of 13 numbers.
 pub fn terse(result: &PostmarkResult) -> String {
     let counts = &result.counts;
     let total = seconds(result.phases.total_ns);
@@ -88,9 +88,8 @@ pub fn terse(result: &PostmarkResult) -> String {
     text
 }
 
-/// Formats details for the verbose report, which only has whole seconds. They avoid the keywords
-/// that parsers of the original's report look for (`seconds total`, `created`, `read`,
-/// `transactions`, ...).
+/// Formats details without the keywords that parsers of the original's report look for (`seconds
+/// total`, `created`, `read`, `transactions`, ...).
 pub fn extra(result: &PostmarkResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let mut line = |what: String| {

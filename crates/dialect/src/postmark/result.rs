@@ -45,7 +45,7 @@ pub struct PostmarkResult {
 }
 
 impl PostmarkResult {
-    /// Returns the number of complete transactions.
+    /// Counts complete transactions.
     pub fn transactions(&self) -> u32 {
         self.interrupted_after.unwrap_or(self.plan.transactions)
     }

@@ -18,12 +18,12 @@ pub enum RunError {
     Threads(io::Error),
     #[error(transparent)]
     File(#[from] FileError),
-    /// The pool ran out of files; the run's output already says so.
+    /// The run's output already says so.
     #[error(
         "out of files after {0} transactions: increase the number of files or decrease the number of transactions"
     )]
     OutOfFiles(u32),
-    /// Interrupted before the first transaction, with the number of files created until then.
+    /// Before the first transaction, with the files created until then.
     #[error(
         "interrupted; the files of the run were removed ({0} were made; the mix had not begun)"
     )]
@@ -34,10 +34,10 @@ pub enum RunError {
 
 const SLICES: u32 = 40;
 
-/// In a shorter run the transaction rate means little.
+/// The rate of a shorter run means little.
 const SHORT_NS: u64 = 1_000_000_000;
 
-/// The operations, in the order of the workers' histograms.
+/// In the order of the workers' histograms.
 const OPERATIONS: [&str; 4] = ["create", "read", "append", "delete"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +47,7 @@ enum PhaseEnd {
     Stopped,
 }
 
-/// Each worker walks all operations and executes those on its own files: no lock is needed, and
-/// operations on one file stay in order.
+/// Walks all operations and executes those on its own files, which stay in order without a lock.
 struct Worker<W> {
     index: u32,
     of: u32,
@@ -57,7 +56,7 @@ struct Worker<W> {
     text: Arc<[u8]>,
     counts: SmallFileCounts,
     latency: [Histogram; 4],
-    /// Bytes read and written by all workers, summed in single precision.
+    /// Read and written by all workers, in single precision.
     classic: [f32; 2],
 }
 
@@ -171,13 +170,12 @@ fn phase<F: FileSystem, W: FileWork + Send>(
     Ok((end, shared.system.now().saturating_sub(began)))
 }
 
-/// Runs the benchmark and prints its progress, but not its report, as the original does. Always
-/// removes all files. The user's interrupt ends it with the figures until then. A run during which
-/// the program was stopped is repeated silently.
+/// Prints the progress, but not the report, as the original does. Always removes all files. The
+/// user's interrupt keeps the figures until then; a run during which the program was stopped is
+/// silently repeated.
 ///
 /// # Errors
-/// The plan or a location is invalid, an operation failed, the files ran out, or the interrupt came
-/// before the first transaction.
+/// An invalid plan or location, a failed operation, no more files, or an early interrupt.
 pub fn run<F: FileSystem>(
     system: &F,
     config: &Config,
@@ -271,7 +269,7 @@ fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 struct Measured {
     phases: Phases,
-    /// Time per transaction in each slice, in ns.
+    /// Time per transaction, in ns.
     slices: Vec<f64>,
     transactions: u32,
     end: PhaseEnd,
@@ -397,7 +395,7 @@ fn result<W>(
     result
 }
 
-/// Returns reasons to doubt a run, without words that parsers of the original's report look for.
+/// Avoids words that parsers of the original's report look for.
 fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(done) = result.interrupted_after {
@@ -418,7 +416,6 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     warnings
 }
 
-/// Warns if the run never waited for a device.
 fn cache_doubt(result: &PostmarkResult) -> Option<String> {
     let asked = result.counts.read_bytes as f64;
     let from_cache =

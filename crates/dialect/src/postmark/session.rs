@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// The state of a session after a line.
+/// The state after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Continue,
@@ -22,12 +22,11 @@ fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.into())
 }
 
-/// The size is limited in case a disk image is named by mistake.
+/// Limited in case a disk image is named by mistake.
 const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Decodes UTF-8, or UTF-16 with a byte-order mark.
 fn as_text(bytes: &[u8]) -> String {
     let units = |join: fn([u8; 2]) -> u16| -> String {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| join([pair[0], pair[1]])).collect();
@@ -40,7 +39,7 @@ fn as_text(bytes: &[u8]) -> String {
     }
 }
 
-/// The state between lines, and the results so far.
+/// State and results between lines.
 pub struct Session<'a, F> {
     system: &'a F,
     interrupt: &'a AtomicBool,
@@ -49,7 +48,7 @@ pub struct Session<'a, F> {
     refused: u64,
     failed: u64,
     is_forced: bool,
-    /// Files of commands that are being read, each loaded by the one before.
+    /// Files being read, each loaded by the one before.
     loading: Vec<PathBuf>,
     before_run: Option<BeforeRun<'a>>,
 }
@@ -57,8 +56,7 @@ pub struct Session<'a, F> {
 type BeforeRun<'a> = Box<dyn Fn(&Config) -> Result<(), String> + 'a>;
 
 impl<'a, F: FileSystem> Session<'a, F> {
-    /// Starts with the original's defaults. When `interrupt` becomes true, the current run ends and
-    /// removes its files.
+    /// Starts with the original's defaults; `interrupt` ends a run, which removes its files.
     pub fn new(system: &'a F, interrupt: &'a AtomicBool) -> Self {
         Session {
             system,
@@ -83,7 +81,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         Session { is_forced, ..self }
     }
 
-    /// Prints the original's start banner.
+    /// Prints the banner.
     ///
     /// # Errors
     /// `out` cannot be written.
@@ -96,13 +94,13 @@ impl<'a, F: FileSystem> Session<'a, F> {
         &self.config
     }
 
-    /// Returns all results; the user may have ended the last run early.
+    /// Returns all results; the last may be interrupted.
     pub fn results(&self) -> &[PostmarkResult] {
         &self.results
     }
 
-    /// Returns the exit code: 1 if a run failed, 2 if a line or a location was rejected, otherwise
-    /// 0. Blank lines and those with `#`, to which the original also answers `Eh?`, do not count.
+    /// Returns 1 after a failed run, 2 after a rejected line or location, otherwise 0. Blank lines
+    /// and those with `#`, to which the original also answers `Eh?`, do not count.
     pub fn exit_code(&self) -> u8 {
         match (self.failed, self.refused) {
             (0, 0) => 0,
@@ -114,7 +112,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
     /// Executes one line. Errors go to `err`, everything else to `out`.
     ///
     /// # Errors
-    /// `out` or `err` cannot be written; not a rejected line or a failed run.
+    /// `out` or `err` cannot be written.
     pub fn line(
         &mut self,
         line: &str,

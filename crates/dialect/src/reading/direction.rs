@@ -1,4 +1,4 @@
-//! One direction of a job in a report of fio that has no histograms.
+//! One direction of a job in fio's reports without histograms.
 
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
@@ -11,7 +11,7 @@ pub(super) const PERCENTILES: [(&str, Measure); 3] = [
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Direction {
-    /// The job's group, which identifies the job together with the settings.
+    /// Identifies the job together with the settings.
     pub(super) group: u64,
     pub(super) settings: Vec<(&'static str, String)>,
     pub(super) does: &'static str,
@@ -27,7 +27,7 @@ impl Direction {
         self.group == other.group && self.does == other.does && self.settings == other.settings
     }
 
-    /// Adds a clone that ran at the same time. Percentiles cannot be added.
+    /// Percentiles cannot be added.
     fn add(&mut self, clone: &Direction) {
         let requests = self.requests + clone.requests;
         let sum = |one: &Direction| Some(one.mean_ns? * one.requests);
@@ -61,7 +61,7 @@ impl Direction {
     }
 }
 
-/// Clones of a job ran at once, so they are one case.
+/// Clones ran at once, so they are one case.
 pub(super) fn cases(run: Vec<Direction>) -> Vec<Measurement> {
     let mut joined: Vec<Direction> = Vec::new();
     for one in run {

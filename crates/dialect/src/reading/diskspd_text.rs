@@ -5,7 +5,7 @@ use super::lines::{at, between, number};
 use machine::units::parse_size;
 use results::compare::{Measure, Measurement, Reading};
 
-/// Settings of the first target, named as in the XML form.
+/// The first target's, named as in the XML form.
 #[derive(Debug, Clone, Default)]
 struct Settings {
     writes: String,
@@ -16,7 +16,7 @@ struct Settings {
     stride: String,
     no_cache: Option<bool>,
     write_through: Option<bool>,
-    /// A second target has begun; the first one represents the span.
+    /// A second target has begun; the first represents the span.
     complete: bool,
 }
 

@@ -27,8 +27,8 @@ const SETTINGS: [&str; 14] = [
     "operation",
 ];
 
-/// Columns, with the factor to the measure's unit. Of two columns with the same measure the first
-/// that is not empty counts: phases without requests have latencies of entries only.
+/// With factors to the measures' units. The first column of a measure that is not empty counts:
+/// phases without requests only have latencies of entries.
 const FIGURES: [(&str, Measure, f64); 5] = [
     ("IOPS [last]", Measure::Iops, 1.0),
     ("MiB/s [last]", Measure::Throughput, 1_048_576.0),

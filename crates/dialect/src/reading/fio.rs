@@ -2,7 +2,7 @@ use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 use serde_json::Value;
 
-/// Options that identify a case: jobs with equal values are compared.
+/// Jobs with equal values are compared.
 const SETTINGS: [&str; 12] = [
     "rw",
     "readwrite",
@@ -46,8 +46,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Returns whether `report` was written during its run and `next` is about the same run, which
-/// began before the report. `elapsed` is in seconds, rounded up.
+/// `next` is a later report of the same run if that began before `report` was written. `elapsed` is
+/// in seconds, rounded up.
 fn is_unfinished(report: &Value, next: &Value) -> bool {
     let written_ms = |one: &Value| one["timestamp_ms"].as_f64();
     let began_ms =
@@ -55,8 +55,7 @@ fn is_unfinished(report: &Value, next: &Value) -> bool {
     matches!((written_ms(report), began_ms(next)), (Some(written), Some(began)) if began < written - 1000.0)
 }
 
-/// Clones ran at once, so they are one case, though each has its own entry unless they are reported
-/// as a group.
+/// Clones ran at once, so they are one case, even with their own entries.
 fn cases(document: &Value) -> Result<Vec<Measurement>, String> {
     let jobs = document["jobs"].as_array().ok_or("it has no jobs")?;
     let global = &document["global options"];
@@ -128,18 +127,18 @@ impl Case {
     }
 }
 
-/// Returns bytes per second. fio before 3.0 only has KiB/s.
+/// fio before 3.0 only has KiB/s.
 fn bandwidth(one: &Value) -> Option<f64> {
     positive(&one["bw_bytes"]).or_else(|| Some(positive(&one["bw"])? * 1024.0))
 }
 
-/// Returns a latency field and its factor to ns. fio before 2.99 has `clat` in us.
+/// Returns the field and its factor to ns; fio before 2.99 has us.
 fn latency<'a>(one: &'a Value, name: &str) -> (&'a Value, f64) {
     let ns = &one[format!("{name}_ns").as_str()];
     if ns.is_null() { (&one[name], 1e3) } else { (ns, 1.0) }
 }
 
-/// Returns the mean latency in ns over all requests.
+/// In ns, over all requests.
 fn mean(figures: &[&Value]) -> Option<f64> {
     let mean = |one: &Value| {
         let (lat, to_ns) = latency(one, "lat");
@@ -187,8 +186,7 @@ fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     })
 }
 
-/// Returns the processor time per request. The report's percentages are of the run time of all
-/// clones of an entry.
+/// Per request. The percentages are of the run time of all clones of an entry.
 fn cpu_ns(clones: &[&Value]) -> Option<f64> {
     let (mut ns, mut requests) = (0.0, 0.0);
     for job in clones {

@@ -1,8 +1,5 @@
-//! Parses the logs of fio 3 (`*_bw.log`, `*_iops.log`, `*_lat.log`, `*_clat.log`, `*_slat.log`).
-//!
-//! Only its name says what a log holds. Without `log_avg_msec` each line is a request, and rates
-//! follow from their number and the time; with it, a line is the mean of a window, and its request
-//! size is 0.
+//! Parses the logs of fio 3; only a log's name says what it holds. Without `log_avg_msec` each line
+//! is a request; with it, a line is the mean of a window, and its request size is 0.
 
 use super::case::case;
 use super::lines::{at, number};
@@ -18,7 +15,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind in `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
+    /// Reads `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
     fn of(name: &str) -> Option<Kind> {
         let stem = name.strip_suffix(".log")?;
         let stem = match stem.rsplit_once('.') {
@@ -117,7 +114,7 @@ fn measured(kind: Kind, does: &str, entries: &[Entry], last_ms: f64) -> Measurem
     case(&format!("{does}s"), &settings, readings)
 }
 
-/// A percentile is the smallest latency that this share of requests does not exceed.
+/// The percentiles are nearest ranks.
 fn latencies(entries: &[Entry], mean: f64) -> Vec<Reading> {
     let mut sorted: Vec<f64> = entries.iter().map(|entry| entry.value).collect();
     sorted.sort_by(f64::total_cmp);

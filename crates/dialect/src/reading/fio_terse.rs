@@ -1,11 +1,11 @@
-//! Parses fio's terse lines of versions 2 to 5.
+//! Parses fio's terse versions 2 to 5.
 
 use super::direction::{Direction, PERCENTILES, cases};
 use super::lines::{at, number};
 use results::compare::Measurement;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
-/// Fields of a direction: size, rates and time, then latencies in us.
+/// After size, rates and time; latencies are in us.
 const SUBMISSION: usize = 4;
 const PERCENTILES_FROM: usize = 12;
 const PERCENTILE_COUNT: usize = 20;
@@ -15,7 +15,7 @@ pub(super) fn is_terse(line: &str) -> bool {
     matches!(line.split_once(';'), Some(("2" | "3" | "4" | "5", rest)) if rest.contains("%="))
 }
 
-/// Returns the number of fields before the first direction, and of each direction.
+/// Fields before the first direction, and of each.
 fn layout(version: &str) -> (usize, usize) {
     match version {
         "2" => (4, 41),

@@ -1,4 +1,4 @@
-//! Parses fio's normal report, of versions 2 and 3.
+//! Parses fio's normal report (2 and 3).
 
 use super::direction::{Direction, PERCENTILES, cases};
 use super::lines::{at, between, number};
@@ -9,7 +9,7 @@ pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=") && line.contains("err=")
 }
 
-/// Parses `j: (g=0): rw=read, bs=..., ioengine=psync, iodepth=1`, which introduces a job.
+/// Parses `j: (g=0): rw=read, bs=..., ioengine=psync, iodepth=1`.
 fn introduced(line: &str) -> Option<(&str, Vec<(&'static str, String)>)> {
     let (name, rest) = line.split_once(": (g=")?;
     let setting = |key: &'static str| {
@@ -23,7 +23,7 @@ fn introduced(line: &str) -> Option<(&str, Vec<(&'static str, String)>)> {
     Some((name, settings))
 }
 
-/// Parses `30.7k`, `1.5M` or `120`; the letters are decimal.
+/// The letters are decimal: `30.7k`.
 fn count(text: &str, line: usize) -> Result<f64, String> {
     let (digits, factor) = match text.trim() {
         text if text.ends_with('k') => (text.trim_end_matches('k'), 1e3),
@@ -34,7 +34,7 @@ fn count(text: &str, line: usize) -> Result<f64, String> {
     Ok(number(digits, line)? * factor)
 }
 
-/// Parses `120MiB`, `126kB`, `4096B`; in fio 2, KB and MB are binary.
+/// In fio 2, KB and MB are binary.
 fn bytes(text: &str, line: usize, letters_are_binary: bool) -> Result<f64, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());

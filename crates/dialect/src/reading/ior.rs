@@ -21,7 +21,7 @@ const OPTIONS: [&str; 10] = [
     "aggregate filesize",
 ];
 
-/// Returns one case per direction of each test; repetitions are runs.
+/// Repetitions are runs.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     // IOR prints a banner before it on some systems.
     let from = text.find('{').ok_or("it has no JSON object")?;

@@ -1,7 +1,7 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// IOzone's tests in column order, with the columns' widths.
+/// In column order, with widths.
 pub(super) const TESTS: [(&str, usize); 21] = [
     ("write", 9),
     ("rewrite", 9),
@@ -58,19 +58,18 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
 }
 
 struct Columns {
-    /// Characters before the table, which may be indented or quoted.
+    /// The table may be indented or quoted.
     indent: usize,
     names: usize,
 }
 
-/// Sizes in KiB, and the figure of each test.
+/// Sizes are in KiB.
 struct Row {
     sizes: [f64; 2],
     figures: Vec<(&'static str, f64)>,
 }
 
 impl Columns {
-    /// Returns `None` if the line is not the head of a table.
     fn of(line: &str) -> Option<Columns> {
         let words: Vec<&str> = line.split_whitespace().skip_while(|word| *word != "kB").collect();
         if words.get(1) != Some(&"reclen") {
@@ -80,7 +79,7 @@ impl Columns {
         Some(Columns { indent: end.saturating_sub(SIZES[0]), names: words.len() })
     }
 
-    /// Returns `None` if the table has ended.
+    /// `None`: the table has ended.
     fn row(&self, line: &str) -> Result<Option<Row>, String> {
         let cells = cells(line, self.indent);
         if cells.is_empty() {
@@ -137,7 +136,7 @@ impl Row {
     }
 }
 
-/// Returns the words after the indent, each with the column behind its last character.
+/// Returns words, each with the column behind it.
 fn cells(line: &str, indent: usize) -> Vec<(usize, String)> {
     let mut cells: Vec<(usize, String)> = Vec::new();
     let mut blank = true;

@@ -1,4 +1,4 @@
-//! Parses the tables for spreadsheets that IOzone prints (`-R`).
+//! Parses IOzone's tables for spreadsheets (`-R`).
 
 use super::case::case;
 use super::iozone::{TESTS, reading};
@@ -6,7 +6,7 @@ use super::lines::{at, number};
 use crate::iozone::Test;
 use results::compare::Measurement;
 
-/// Returns the test whose table begins with this line; capitals differ between versions.
+/// Capitals differ between versions.
 fn table(line: &str) -> Option<&'static str> {
     let title = line.trim().trim_matches('"').trim();
     let mut tests = Test::CLASSIC.iter().chain(&Test::POSITIONED).zip(TESTS);
@@ -18,7 +18,6 @@ pub(super) fn is_report(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with('"') && table(line).is_some())
 }
 
-/// Parses the numbers in quotation marks, and the others.
 fn cells(line: &str, place: usize) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (mut quoted, mut plain) = (Vec::new(), Vec::new());
     for word in line.split_whitespace() {

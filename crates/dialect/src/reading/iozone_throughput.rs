@@ -1,4 +1,4 @@
-//! Parses the reports of IOzone's throughput mode (`-t`).
+//! Parses IOzone's throughput mode (`-t`).
 
 use super::case::case;
 use super::lines::{at, between, number};

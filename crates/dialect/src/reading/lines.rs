@@ -1,6 +1,5 @@
 //! Lines with their numbers, for errors.
 
-/// `line` counts from 0.
 pub(super) fn number(text: &str, line: usize) -> Result<f64, String> {
     let value = text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     value.ok_or_else(|| at(line, format_args!("'{}' is not a number", text.trim())))

@@ -1,4 +1,4 @@
-//! Reads reports of other tools for comparison. Repeated reports in one file count as several runs.
+//! Reads other tools' reports; repeated reports in one file are several runs.
 
 mod case;
 mod direction;
@@ -24,7 +24,7 @@ mod sysbench_settings;
 
 use results::compare::{Measurement, Side};
 
-/// The reason why a report cannot be read.
+/// Reasons why a report cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     #[error(
@@ -39,11 +39,9 @@ pub enum ReadingError {
 
 type Read = fn(&str) -> Result<Vec<Measurement>, String>;
 
-/// The tool, whether a text is its report, and the parser.
 type Reader = (&'static str, fn(&str) -> bool, Read);
 
-/// The first reader that knows a text reads it. A file may hold several forms of a run, so those
-/// with more figures come first.
+/// A file may hold several forms of a run, so those with more figures come first.
 const READERS: [Reader; 17] = [
     ("fio", |text| text.contains("\"fio version\""), fio::read),
     ("IOR", ior::is_report, ior::read),
@@ -72,7 +70,7 @@ const READERS: [Reader; 17] = [
     ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),
 ];
 
-/// Returns whether a file is a report of a known tool.
+/// Returns whether the report's tool is known.
 pub fn is_report(name: &str, text: &str) -> bool {
     fio_log::is_log(name, text) || reader(text).is_some()
 }
@@ -84,7 +82,7 @@ fn reader(text: &str) -> Option<&'static Reader> {
 /// Reads a tool's report.
 ///
 /// # Errors
-/// Not a report of a known tool, or one without figures.
+/// An unknown tool, or a report without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
     // Only the name of a log says what it holds.
     let (tool, read) = if fio_log::is_log(name, text) {

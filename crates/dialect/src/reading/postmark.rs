@@ -56,8 +56,7 @@ const WORDS: [(&str, &str); 6] = [
     ("written", "write"),
 ];
 
-/// Parses `... (1234 per second)` or `(1.23 megabytes per second)`, with the bytes of its unit;
-/// `None`: no rate.
+/// `... (1234 per second)` or `(1.23 megabytes per second)`, with the unit's bytes.
 fn rate(line: &str) -> Result<Option<(f64, Option<f64>)>, String> {
     let inside = line.rsplit_once('(').and_then(|(_, end)| end.strip_suffix("per second)"));
     let Some(inside) = inside else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Parses sysbench's reports of file I/O (1.0).
+//! Parses sysbench's reports (1.0).
 
 use super::case::in_ms;
 use super::lines::number;
@@ -12,7 +12,7 @@ pub(super) fn is_report(text: &str) -> bool {
 #[derive(Default)]
 struct Run {
     settings: Settings,
-    /// Requests and bytes per second, of reads and writes.
+    /// By direction: requests and bytes per second.
     rates: [[f64; 2]; 2],
     fsyncs: f64,
     latency: Vec<Reading>,

@@ -1,5 +1,4 @@
-//! Parses reports of file I/O of sysbench before 1.0, which count requests and bytes of the whole
-//! run.
+//! Parses sysbench's reports before 1.0, which have totals instead of rates.
 
 use super::case::in_ms;
 use super::lines::{at, between, number};
@@ -14,7 +13,7 @@ pub(super) fn is_report(text: &str) -> bool {
 #[derive(Default)]
 struct Run {
     settings: Settings,
-    /// Requests, then bytes, of reads and writes.
+    /// Reads, then writes.
     counts: [f64; 2],
     bytes: [f64; 2],
     seconds: f64,
@@ -38,7 +37,7 @@ impl Run {
     }
 }
 
-/// Parses `93.75Mb`; the units are binary.
+/// The units are binary.
 fn bytes(text: &str, place: usize) -> Result<f64, String> {
     let text = text.trim();
     let units = [

@@ -1,4 +1,4 @@
-//! The settings at the head of sysbench's reports of file I/O, the same in all versions.
+//! The settings in sysbench's reports, the same in all versions.
 
 use super::case::case;
 use super::lines::between;
@@ -14,7 +14,6 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Returns `false` if the line has no setting.
     pub(super) fn keep(&mut self, line: &str) -> bool {
         let (setting, value) = if let Some(count) = line.strip_prefix("Number of threads: ") {
             (&mut self.threads, count)

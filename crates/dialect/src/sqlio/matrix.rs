@@ -1,5 +1,5 @@
-//! The published study in one command: 8 KB requests, 4 outstanding per thread, 1 to 256 threads on
-//! 80 GB, the better of two runs of 300 s, with partitions at sector 63 and at 64 KB.
+//! The published study: 8 KB requests, 4 outstanding per thread, 1 to 256 threads on 80 GB, the
+//! better of two runs of 300 s, partitions at sector 63 and at 64 KB.
 
 use super::report::cut;
 use super::run::{check_destroy, check_writable, spec};
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use workload::Workload;
 
-/// Target precision: half the 95 % interval over the rate.
+/// Half the 95 % interval over the rate.
 const TIGHT: f64 = 0.03;
-/// Runs of a point; the minimum is the published number.
+/// Runs of a point, as published.
 const MIN_RUNS: u32 = 2;
 const MAX_RUNS: u32 = 4;
-/// A point on two targets is decided when any change is below this share.
+/// A point on two targets is decided below this change.
 pub const DECIDED: f64 = 0.02;
 const MAX_RUNS_IN_TURN: u32 = 32;
 
@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the better run, which the published study kept.
+    /// Returns the run that the published study kept.
     pub fn best(&self) -> Option<f64> {
         self.runs_ios_per_s.iter().copied().reduce(f64::max)
     }
@@ -93,17 +93,17 @@ pub struct MatrixResult {
 /// Returns the target to open.
 ///
 /// # Errors
-/// The file does not exist and has no size, or `--destroy-data` names another file.
+/// A missing file without a size, or another file in `--destroy-data`.
 pub fn target(options: &Options) -> Result<TargetSpec> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
     spec(options, &jobs[0])
 }
 
-/// Returns the two targets to compare.
+/// Returns two targets.
 ///
 /// # Errors
-/// As for [`target`], or the number of files is not two.
+/// As for [`target`], or not two files.
 pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
@@ -120,9 +120,9 @@ pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
 /// Limits of an interleaved comparison of two targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InTurn {
-    /// Maximum number of blocks of four runs, two on each target.
+    /// Blocks have four runs, two on each target.
     pub max_blocks: usize,
-    /// Minimum time for all points.
+    /// For all points.
     pub min_ns: Nanos,
 }
 
@@ -146,7 +146,7 @@ pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
     Ok(InTurn { max_blocks: max as usize / 2, min_ns })
 }
 
-/// Opens targets and refuses points that are invalid on one of them.
+/// Opens targets, and refuses points invalid on one.
 pub fn open<'m, M: Machine>(
     machine: &'m M,
     specs: &[TargetSpec],
@@ -192,12 +192,11 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
     all
 }
 
-/// Runs the study on an open target; calls `on_progress` after every run (point, number of points,
-/// runs of the point so far). The user's interrupt ends it with the points until then.
+/// Runs the study; calls `on_progress` after every run (point, number of points, runs of the point
+/// so far). The user's interrupt keeps the points until then.
 ///
 /// # Errors
-/// A file is refused, a point is invalid on the target, or the interrupt came before a point was
-/// measured. A failed point stays empty.
+/// A refused file, an invalid point, or an early interrupt. A failed point stays empty.
 pub fn run<M: Machine>(
     runner: &mut Runner<'_, M>,
     options: &Options,
@@ -253,7 +252,7 @@ pub fn run<M: Machine>(
     })
 }
 
-/// Compares each partition start with the first, in entry order.
+/// Compares partition starts with the first.
 pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     let mb = |ios: f64| cut(ios * f64::from(request_bytes) / (1 << 20) as f64);
     let Some(first) = entries.first().map(|entry| entry.align_bytes) else { return Vec::new() };
@@ -283,7 +282,7 @@ pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     entries.iter().filter(|entry| entry.align_bytes != first).filter_map(compare).collect()
 }
 
-/// Returns one sentence per pair of partition starts.
+/// Returns a sentence for each pair of starts.
 pub fn sentences(differences: &[Difference]) -> Vec<String> {
     let mut aligns: Vec<[u64; 2]> =
         differences.iter().map(|difference| difference.align_bytes).collect();
@@ -335,7 +334,7 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     text
 }
 
-/// Formats differences in the published columns, or rates of a single partition start.
+/// Formats the published columns, or rates of one partition start.
 pub fn table(result: &MatrixResult) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

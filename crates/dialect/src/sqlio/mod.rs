@@ -1,5 +1,5 @@
-//! SQLIO (Microsoft, "SQLIO Disk Subsystem Benchmark Tool" 1.5), plus points in JSON and the
-//! published study ([`matrix`]) with intervals.
+//! SQLIO (Microsoft, "SQLIO Disk Subsystem Benchmark Tool" 1.5), and the published study
+//! ([`matrix`]).
 
 mod help;
 pub mod matrix;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 use workload::MAX_DEPTH;
 
-/// Maximum threads over all files.
+/// Over all files.
 pub const MAX_THREADS: u32 = 256;
 pub const DEFAULT_FILE: &str = "testfile.dat";
 /// The default of `-F`.
@@ -37,14 +37,14 @@ pub enum Access {
 /// The caches in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Caching {
-    /// `-BN`: none; a write completes when it is on stable storage.
+    /// `-BN`: writes complete on stable storage.
     #[default]
     None,
     /// `-BY`: the file cache and the disk's cache.
     Both,
     /// `-BH`: the disk's cache.
     Hardware,
-    /// `-BS`: the file cache; a write completes when it is on stable storage.
+    /// `-BS`: the file cache; writes complete on stable storage.
     Software,
 }
 
@@ -66,22 +66,22 @@ impl Multi {
     }
 }
 
-/// The parsed command line; `None`: the original's default.
+/// The command line; `None`: the original's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// `-k`
     pub kind: Option<Kind>,
-    /// `-t`: threads of each file.
+    /// `-t`: of each file.
     pub threads: Option<u32>,
-    /// `-s`, which is in seconds, or `--runtime`.
+    /// `-s` (seconds), or `--runtime`.
     pub run_ns: Option<u64>,
     /// `-f`
     pub access: Option<Access>,
-    /// `-o`: outstanding requests per thread; 0: unset.
+    /// `-o`: per thread; 0: unset.
     pub outstanding: Option<u32>,
-    /// `-b`, which is in KB.
+    /// `-b` (KB).
     pub block_bytes: Option<u32>,
-    /// `-i`: rows of a stripe pattern.
+    /// `-i`: of a stripe pattern.
     pub rows: Option<u32>,
     /// `-m`
     pub multi: Option<Multi>,
@@ -89,13 +89,13 @@ pub struct Options {
     pub caching: Option<Caching>,
     /// `-S`
     pub start_block: Option<u64>,
-    /// `-p`: one processor; true for `-pI`, which in the original is only a preference.
+    /// `-p`; true for `-pI`, only a preference in the original.
     pub processor: Option<(bool, u32)>,
     /// `-a`
     pub mask: Option<u64>,
-    /// `-L`: report latencies; `S` or `P` with an optional `i` select the original's clock.
+    /// `-L`: `S` or `P` with an optional `i` select the original's clock.
     pub latency: Option<(char, bool)>,
-    /// `-U`: report processor usage; true: of each processor.
+    /// `-U`; true: of each processor.
     pub cpu: Option<bool>,
     /// `-64`: buffers in the upper address space, always the case here.
     pub wide: bool,
@@ -108,7 +108,7 @@ pub struct Options {
     pub files: Vec<PathBuf>,
     /// `--json`
     pub json: Option<PathBuf>,
-    /// `--size`: size of a new file in bytes.
+    /// `--size`: of a new file, in bytes.
     pub size: Option<u64>,
     /// `--matrix`
     pub matrix: bool,
@@ -126,12 +126,12 @@ pub struct Options {
     pub destroy_signed: bool,
 }
 
-/// One line of a parameter file.
+/// A line of a parameter file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLine {
     pub path: PathBuf,
     pub threads: u32,
-    /// Processor mask; 0: all processors.
+    /// 0: all processors.
     pub mask: u64,
     pub size_mb: Option<u64>,
 }
@@ -155,11 +155,10 @@ fn mask(words: &str, text: &str) -> Result<u64> {
     )
 }
 
-/// Parses a parameter file: lines of `<file> <threads> [<mask> [<size in MB>]]`; `#` starts a
-/// comment.
+/// Parses lines of `<file> <threads> [<mask> [<size in MB>]]`; `#` starts a comment.
 ///
 /// # Errors
-/// A line is malformed (the message gives its number), or the file is empty.
+/// A malformed line (with its number), or an empty file.
 pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     let mut lines = Vec::new();
     // Some editors start files with a byte-order mark.
@@ -202,7 +201,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     Ok(lines)
 }
 
-/// Parses the arguments after the program's name.
+/// Parses arguments without the program's name.
 ///
 /// # Errors
 /// An unknown option or an invalid value.
@@ -457,12 +456,12 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the block size; the default is 2 KB, in the study 8 KB.
+    /// Returns the block size or its default.
     pub fn block_bytes(&self) -> u32 {
         self.block_bytes.unwrap_or(if self.matrix { 8 << 10 } else { 2 << 10 })
     }
 
-    /// Returns arguments that parse to the same options.
+    /// Returns equivalent arguments.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let mut put = |option: &str, value: Option<String>| {

@@ -12,22 +12,22 @@ use workload::{Pattern, Stop, Workload};
 pub struct FileJob {
     pub path: PathBuf,
     pub threads: u32,
-    /// Processor mask; 0: all processors.
+    /// 0: all processors.
     pub mask: u64,
-    /// Size of the part in use, if given.
+    /// Size in use, if given.
     pub size_bytes: Option<u64>,
     /// A device (`-R`), which is never created.
     pub raw: bool,
 }
 
-/// Returns the device named after `-R`: `-Rsdb` is /dev/sdb, as `-RC` was drive C.
+/// Maps `-Rsdb` to /dev/sdb, as `-RC` was drive C.
 pub fn raw_device(name: &Path) -> PathBuf {
     let plain = name.components().count() == 1 && !name.is_absolute() && !is_twin(name);
     if plain { Path::new("/dev").join(name) } else { name.into() }
 }
 
 impl FileJob {
-    /// Returns the processors by number; empty: all.
+    /// Returns processor numbers; empty: all.
     pub fn processors(&self) -> Vec<u32> {
         (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect()
     }
@@ -93,12 +93,12 @@ pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
 }
 
 impl Options {
-    /// Returns the order of the requests; the default is stripes.
+    /// Returns the order, by default stripes.
     pub fn access(&self) -> Access {
         self.access.unwrap_or(Access::Stripes(64))
     }
 
-    /// Returns whether the study compares two targets.
+    /// Returns whether two targets are compared.
     pub fn compares(&self) -> bool {
         self.matrix && self.parameters.is_none() && self.targets() == 2
     }
@@ -108,8 +108,8 @@ impl Options {
         files * self.drives.len().max(1) + self.raw.len()
     }
 
-    /// Returns the length of a run. Two targets share the study's time: 300 s twice on each are ten
-    /// runs of 60 s, the minimum for an interval.
+    /// Two targets share the study's time: 300 s twice on each are ten runs of 60 s, the minimum
+    /// for an interval.
     pub fn run_ns(&self) -> u64 {
         let seconds = match (self.matrix, self.compares()) {
             (false, _) => 30,
@@ -119,7 +119,7 @@ impl Options {
         self.run_ns.unwrap_or(seconds * 1_000_000_000)
     }
 
-    /// Returns the bytes per request: one block, or several.
+    /// Returns one block, or several.
     pub fn request_bytes(&self) -> u32 {
         self.block_bytes() * self.multi.map_or(1, Multi::blocks)
     }
@@ -137,8 +137,7 @@ impl Options {
         self.start_block.unwrap_or(0) * u64::from(self.block_bytes())
     }
 
-    /// Returns the buffering. Reads cannot bypass the disk's cache: `-BN` and `-BH` differ in
-    /// writes.
+    /// Reads cannot bypass the disk's cache: `-BN` and `-BH` differ only in writes.
     pub fn buffering(&self, kind: Kind) -> Buffering {
         match (self.caching.unwrap_or_default(), kind) {
             (Caching::None, Kind::Write) => Buffering::DirectDsync,
@@ -148,11 +147,9 @@ impl Options {
         }
     }
 
-    /// Returns the workload of one file; `engines` are the machine's.
-    ///
-    /// The threads of a sequential run share one position, like the columns of a stripe pattern:
-    /// `-t` divides one pass. Published sequential runs show it: 256 threads reach seven times the
-    /// random rate, which parts of the file would not.
+    /// Returns the workload of one file. Threads of a sequential run share one position, so `-t`
+    /// divides one pass: in the published study 256 threads reach seven times the random rate,
+    /// which parts of the file would not.
     pub fn workload(
         &self,
         kind: Kind,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// Buckets of the histogram: whole milliseconds below 24, and one for the rest.
+/// Whole milliseconds below 24, and one for the rest.
 pub const BUCKETS: usize = 25;
 
 /// The figures of a run in the report's units.
@@ -58,7 +58,7 @@ pub fn figures(requests: u64, bytes: u64, ns: u64, latency: &Histogram) -> Figur
     }
 }
 
-/// Truncates MB/s to two decimals, like the original.
+/// Truncates to two decimals, like the original.
 pub(super) fn cut(value: f64) -> f64 {
     // A whole hundredth in decimal may be slightly smaller in binary.
     ((value * 100.0 + 1e-9).floor()) / 100.0

@@ -38,10 +38,10 @@ pub struct SqlioResult {
 
 const PARAMETERS: Input = Input::new("a parameter file", 1 << 20);
 
-/// Returns the files of a run, from the parameter file if there is one.
+/// Returns the files, from the parameter file if there is one.
 ///
 /// # Errors
-/// The parameter file is unreadable or malformed, or there are too many threads.
+/// A bad parameter file, or too many threads.
 pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     let Some(path) = &options.parameters else { return files(options, &[]) };
     let failed =
@@ -50,7 +50,7 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
 
-/// A file is created if it is missing or a directory is named, and a new file needs a size.
+/// A missing file, or one in a named directory, is created and needs a size.
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     no_drive(&job.path)?;
     let stripes = options
@@ -111,11 +111,11 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
     }
 }
 
-/// Runs the files and prints the original's report to `out`. As in the original, created files stay
-/// after success. The user's interrupt ends it with the report of what was done.
+/// Prints the original's report to `out`, also after the user's interrupt. As in the original,
+/// created files stay after success.
 ///
 /// # Errors
-/// A file is refused, a request or a write to `out` failed, or no request completed.
+/// A refused file, a failed request or write to `out`, or no completed request.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;
@@ -195,7 +195,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     })
 }
 
-/// Returns the user, system and idle share of each processor in percent.
+/// User, system and idle, in percent.
 pub(crate) fn shares(before: &[ProcessorTimes], after: &[ProcessorTimes]) -> Vec<[f64; 3]> {
     let share = |(before, after): (&ProcessorTimes, &ProcessorTimes)| {
         let used = [
@@ -227,7 +227,7 @@ fn totals(samples: &[Sample], request_bytes: u32, shares: &[[f64; 3]]) -> Figure
 }
 
 impl Access {
-    /// Returns the name in the study's table: `ran`, `seq` or `str`.
+    /// Returns the name in the study's table.
     pub fn short(self) -> &'static str {
         match self {
             Access::Random => "ran",
