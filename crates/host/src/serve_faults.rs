@@ -51,7 +51,7 @@ fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// The rate of each fault, as one in N; 0 for never.
+/// One in N; 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     failed_request: u64,

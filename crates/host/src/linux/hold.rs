@@ -1,5 +1,4 @@
-//! Acquires existing files and devices for writing: only if unused, and so that no other program
-//! can start to use them.
+//! Acquires existing files and devices for writing, if nothing uses them or can start to.
 
 use super::owned_file::reopen;
 use super::{facts, sys};
@@ -26,7 +25,7 @@ static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 /// The device and inode of a file, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
-/// Other programs may close the file late: a refused run, or the kernel after a program's end.
+/// Other programs may close late: a refused run, or the kernel after a program's end.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// No other run can write the file while the result lives: a device is held exclusively (O_EXCL), a

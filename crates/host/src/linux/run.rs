@@ -1,4 +1,4 @@
-//! One run: prepare the target, start the streams together, read the counters before and after.
+//! One run: prepares the target, starts the streams together, reads counters before and after.
 
 use super::block_trace::BlockTrace;
 use super::clock::Clock;
@@ -238,7 +238,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
 
 const OTHER_BYTES: u64 = 2 << 20;
 
-/// Refuses streams with larger buffers than there is memory: the kernel would kill a program.
+/// Refuses larger buffers than there is memory: the kernel would kill a program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -276,7 +276,7 @@ fn rounded(bytes: u64) -> String {
 }
 
 struct End {
-    /// From the last completion to stable storage; `None` if no sync was requested.
+    /// Until stable storage; `None` if no sync was requested.
     sync_ns: Option<Nanos>,
     /// The part of `sync_ns` in which the thread was runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
@@ -416,7 +416,7 @@ struct Paths {
     fds: Vec<RawFd>,
     end: u64,
     stripe: Option<StripeSet>,
-    /// Bytes of data after which writes repeat.
+    /// Writes repeat after these bytes.
     walk: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Finds users of a device or file, which must then not be written.
+//! Finds users of a device or file.
 
 use super::loops::Loop;
 use super::same_data::{Namespaces, Sameness, Seen, processes};
@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Returns users of a block device and its partitions: `sda1 is mounted on /boot`.
+/// Returns users of a device and its partitions: `sda1 is mounted on /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }
@@ -41,7 +41,7 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     reported
 }
 
-/// Returns why the device must not be written. See [`super::signature()`] for its contents.
+/// Returns why the device must not be written; contents are in [`super::signature()`].
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
@@ -63,7 +63,7 @@ impl Uses {
     }
 }
 
-/// `is_written`: whether it is open for writing anywhere, if known.
+/// `is_written`: open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -166,8 +166,7 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Returns devices with their mount points. btrfs has several devices, and its mounts show no block
-/// device's number.
+/// Finds all devices of btrfs, whose mounts show no block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {

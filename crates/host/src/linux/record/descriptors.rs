@@ -11,7 +11,6 @@ pub(super) struct Open {
     pub(super) file: Index,
     pub(super) kind: Kind,
     pub(super) flags: OpenFile,
-    /// `None` if unknown.
     pub(super) position: Option<u64>,
 }
 
