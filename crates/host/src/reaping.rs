@@ -26,7 +26,6 @@ const MIN_POLL_NS: Nanos = 10_000;
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// The maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
@@ -392,7 +391,6 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Returns sleeps and polls.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

@@ -76,11 +76,8 @@ impl<S> Drop for Flight<'_, S> {
 }
 
 /// Returns the time of the last completion. One clock reading per turn stamps completions and the
-/// next issues.
-///
-/// # Errors
-/// The first failure, after the requests in flight. [`Error::Interrupted`] at most `GRACE_NS` and a
-/// tick after an interrupt.
+/// next issues. Fails with the first failure, after the requests in flight, or
+/// [`Error::Interrupted`] at most `GRACE_NS` and a tick after an interrupt.
 pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     session: S,
     source: &mut A,

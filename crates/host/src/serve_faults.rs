@@ -25,7 +25,6 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
-/// The grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;

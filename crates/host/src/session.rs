@@ -23,7 +23,7 @@ pub(crate) trait Session {
     /// `at` is the request's data, untouched until completion.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
-    /// Takes the kernel's encoding for later requests; 0 is the thread's.
+    /// Applies to later requests, in the kernel's encoding; 0 is the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
     /// Requests that the kernel refused stay queued.
@@ -53,7 +53,7 @@ pub(crate) trait BlockingSession {
 }
 
 pub(crate) trait Time: Copy {
-    /// Starts anywhere.
+    /// Counts from an arbitrary start.
     fn now(self) -> Nanos;
 
     fn pass(self, for_ns: Nanos);

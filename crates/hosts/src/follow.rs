@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use workload::Workload;
 
 /// A rank answers this long after the user's interrupt: longer than rank 0 waits. A launcher kills
-/// processes about a second after it has asked them to end.
+/// processes about a second after asking them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
 /// The minimum wait after the interrupt: a living process answers in it.

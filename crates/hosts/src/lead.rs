@@ -1,4 +1,4 @@
-//! Rank 0: opens all targets, and makes one run on many ranks at the same time.
+//! Rank 0: opens all targets, and makes runs on many ranks at once.
 
 use crate::clock::{Offset, RoundTrip};
 use crate::follow::{Noticed, Wait, run_once};

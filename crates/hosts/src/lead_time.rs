@@ -1,4 +1,4 @@
-//! The time from an order to the agreed start: enough to prepare.
+//! From an order to the agreed start: enough time to prepare.
 
 use ::machine::{Allocation, Buffering, CacheState, Nanos};
 use workload::Workload;

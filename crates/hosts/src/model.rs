@@ -11,8 +11,8 @@ type Rates = [(f64, f64)];
 enum Fitted {
     /// Each client has its own rate until the shared part is full; `None` if it never was.
     Shared { each: f64, peak: Option<f64> },
-    /// The rate approaches a peak, and `half` clients reach half of it: clients wait for one
-    /// another before the shared part is full.
+    /// The rate approaches a peak, half of it with `half` clients: clients wait for one another
+    /// before the shared part is full.
     Waiting { peak: f64, half: f64 },
 }
 

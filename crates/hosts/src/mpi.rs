@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A message may take this long after an interrupt: a dead rank never takes one, and the launcher
-/// kills processes about a second after it has asked them to end.
+/// kills processes after about a second.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 const CHECK: Duration = Duration::from_millis(50);
@@ -31,9 +31,9 @@ const SPIN: Duration = Duration::from_micros(300);
 const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
 const NAP_SHARE: u32 = 64;
 
-/// One thread calls MPI and does nothing else. Open MPI 4.1 may abort within a call if the
-/// connection to a dead rank breaks, and then wait until the launcher kills the process. Meanwhile
-/// the rank's owner can save results and remove files.
+/// Only one thread calls MPI. Open MPI 4.1 may abort within a call if the connection to a dead rank
+/// breaks, and then wait until the launcher kills the process; meanwhile the rank's owner can save
+/// results and remove files.
 pub struct MpiRank {
     rank: usize,
     size: usize,
@@ -94,7 +94,7 @@ impl MpiRank {
         })
     }
 
-    /// Leaves without waiting for the others, because one is lost.
+    /// Does not wait for the others, because one is lost.
     pub fn leave(mut self) {
         let _ = self.calls.send(Call::Leave);
         self.thread = None;

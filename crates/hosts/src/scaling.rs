@@ -187,8 +187,8 @@ fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
         .collect()
 }
 
-/// Returns whether the median client is about as fast as a client by itself. If not, all share a
-/// limit, and a faster client would only take from the others.
+/// Returns whether the median client is about as fast as one by itself. If not, all share a limit,
+/// and a faster client would only take from the others.
 fn are_others_free(steps: &[ScalingStep], most: &PointClients) -> bool {
     let alone = steps.first().filter(|step| step.clients == 1);
     let rates: Vec<f64> = most.each.iter().map(|one| one.throughput_bytes_per_s).collect();

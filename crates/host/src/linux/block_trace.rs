@@ -1,4 +1,4 @@
-//! The block layer's trace points (Linux, Documentation/trace/ftrace.rst).
+//! The block layer's trace points (Documentation/trace/ftrace.rst).
 
 use super::facts::{self, Roots};
 use super::trace_instance::TraceInstance;

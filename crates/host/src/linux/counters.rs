@@ -15,7 +15,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// On every device (Linux, Documentation/block/stat.rst).
+/// On every device (Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
 const READ_BYTES: usize = 1024;
@@ -234,7 +234,7 @@ pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
 
-/// Sums over the devices (Linux, Documentation/block/stat.rst).
+/// Sums over the devices (Documentation/block/stat.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
     pub devices: u64,

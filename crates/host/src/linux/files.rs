@@ -242,8 +242,8 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Removes directories of killed runs: those with our mark and no lock. Returns their number; other
-/// programs' files stay and are in [`crate::cleanup()`].
+/// Removes directories of killed runs, with our mark and no lock. Returns their number; other
+/// programs' files stay, as [`crate::cleanup()`] reports.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };

@@ -1,4 +1,4 @@
-//! The members of a target: named files and devices, and test files.
+//! A target's members: named files and devices, and test files.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};

@@ -68,7 +68,7 @@ pub fn clock_space() -> String {
     namespace.map_or(String::new(), |name| format!("{} {}", boot.trim(), name.display()))
 }
 
-/// If both are equal, a number means the same process.
+/// If two are equal, a number means the same process.
 pub fn process_space() -> String {
     let boot = boot_id();
     let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

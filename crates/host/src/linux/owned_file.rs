@@ -1,5 +1,5 @@
-//! Files that halfpower creates: locked before they get a name, removed when dropped. Generated
-//! names of a killed run are removed by a later one; other files belong to the user.
+//! Files that halfpower creates: locked before they get a name, removed when dropped. A later run
+//! removes a killed run's generated names; other files belong to the user.
 
 use super::mark::Named;
 use super::sys;

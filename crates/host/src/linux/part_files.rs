@@ -1,4 +1,4 @@
-//! Opens a part's files in the requested allocation and page cache state.
+//! Opens a part's files with the requested allocation and cache state.
 
 use super::owned_file::{OwnedFile, reopen};
 use super::run::Context;

@@ -105,7 +105,7 @@ struct SubmissionEntry {
     flags: u32,
     data: u64,
     buffer: u32,
-    /// The registered file that is opened or closed, plus one.
+    /// The registered file's index, plus one.
     slot: u32,
     unused: [u64; 2],
 }
@@ -462,8 +462,8 @@ fn refused(taken: i32) -> io::Error {
     io::Error::from_raw_os_error(-taken)
 }
 
-/// A negative result is an error number. Library wrappers turn it into other forms, for a dozen
-/// instructions per request.
+/// A negative result is an error number. Library wrappers cost a dozen instructions more per
+/// request.
 ///
 /// # Safety
 /// The queued entries refer to memory and files that outlive them.

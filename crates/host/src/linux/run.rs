@@ -1,4 +1,4 @@
-//! One run: prepares the target, starts the streams together, reads counters before and after.
+//! One run, from preparing the target to reading the counters.
 
 use super::block_trace::BlockTrace;
 use super::clock::Clock;
@@ -276,7 +276,7 @@ fn rounded(bytes: u64) -> String {
 }
 
 struct End {
-    /// Until stable storage; `None` if no sync was requested.
+    /// From the last completion to stable storage; `None` if no sync was requested.
     sync_ns: Option<Nanos>,
     /// The part of `sync_ns` in which the thread was runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,

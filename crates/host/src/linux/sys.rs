@@ -56,7 +56,7 @@ pub(crate) fn is_locked(file: &File) -> bool {
 }
 
 /// Returns whether a process, loop device or file system has the file open for writing; `None` if
-/// file system or permissions do not allow the query. `file` must be open for reading.
+/// file system or permissions forbid the query. `file` must be open for reading.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {

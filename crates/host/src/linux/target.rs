@@ -347,7 +347,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// With parity, writes of whole rows.
+/// With parity, the share for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

@@ -1,5 +1,5 @@
-//! Our own trace instances (Linux, Documentation/trace/ftrace.rst, "Instances"): other users of
-//! tracing keep their settings.
+//! Our own trace instances (Documentation/trace/ftrace.rst, "Instances"): other users of tracing
+//! keep their settings.
 
 use std::fs;
 use std::io;
@@ -19,8 +19,8 @@ pub(crate) const MARKS: [(&str, &str); 4] = [
     ("syscalls/sys_enter_sync", RECORDING),
 ];
 
-/// Every event passes, so that the text only marks an instance. The kernel gives a filter at the
-/// first reading only, which is of 32 bytes.
+/// Every event passes: the text only marks an instance. The kernel gives a filter at the first
+/// reading only, of 32 bytes.
 pub(crate) const RECORDING: &str = "common_preempt_count >= 0";
 
 pub(crate) fn instances() -> Option<PathBuf> {

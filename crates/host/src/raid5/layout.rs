@@ -1,5 +1,5 @@
-//! The left-symmetric layout: parity rotates backwards and the data follow it, so sequential reads
-//! visit all members in turn.
+//! Left-symmetric: parity rotates backwards and the data follow it, so sequential reads visit all
+//! members in turn.
 
 use std::ops::Range;
 

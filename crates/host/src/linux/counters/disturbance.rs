@@ -1,4 +1,4 @@
-//! The effect of CPU quotas and pressure on this process.
+//! CPU quotas and pressure on this process.
 
 use super::{Gauge, READ_BYTES};
 use crate::linux::facts::{Roots, pressure_files, processor_counts};

@@ -29,7 +29,7 @@ static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
-    /// Without timers no wait ends early: each looks once.
+    /// The ring has no timers, and no wait ends early: each looks once.
     kernel_polls: bool,
 }
 

@@ -31,8 +31,8 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// The location is not that of the data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
-/// `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`:
+/// the location is not that of the data.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
 const LOOKED_AT: usize = 256;
@@ -43,8 +43,8 @@ struct Map {
     extents: [Extent; LOOKED_AT],
 }
 
-/// No location yet, or in a block shared with metadata: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
-/// `_DATA_INLINE`, `_DATA_TAIL`.
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`: no location yet, or in a
+/// block shared with metadata.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 
 /// `FIEMAP_EXTENT_SHARED`: shared with another file until one of them is written.

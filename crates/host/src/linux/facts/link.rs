@@ -1,4 +1,4 @@
-//! The buses and links above a disk, and their advertised rates.
+//! The buses and links above a disk, with advertised rates.
 
 use super::{link_name, names, number, text};
 use machine::{Layer, LayerFacts, LayerKind};

@@ -1,4 +1,4 @@
-//! System call results for a file and its file system, real or recorded.
+//! Real or recorded system call results for a file and its file system.
 
 use super::{Roots, extents, text};
 use std::path::Path;

@@ -40,8 +40,8 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
 }
 
 /// Parses `8:16 enable=1 ctrl=user rpct=95.00 ... min=25.00 max=150.00` and a model of the device,
-/// `8:16 ctrl=user model=linear rbps=...` (Linux, Documentation/admin-guide/cgroup-v2.rst). The
-/// limit is `rbps` times `max`.
+/// `8:16 ctrl=user model=linear rbps=...` (Documentation/admin-guide/cgroup-v2.rst). The limit is
+/// `rbps` times `max`.
 fn cost(roots: &Roots, device: &str) -> Option<Layer> {
     let (_, root) = groups_v2(roots).pop()?;
     let line = |file: &str| {
@@ -247,7 +247,7 @@ fn limits_v2(file: &str, device: &str) -> Limits {
     limits
 }
 
-/// Parses lines `8:16 1048576` (Linux, Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+/// Parses lines `8:16 1048576` (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {
         let lines = text(dir.join(file))?;

@@ -1,4 +1,4 @@
-//! A drive's wear, as smartctl (smartmontools) reports it in JSON.
+//! A drive's wear, from smartctl (smartmontools) in JSON.
 
 use super::{Roots, block};
 use machine::Wear;

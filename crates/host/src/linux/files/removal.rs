@@ -12,11 +12,8 @@ use std::os::unix::fs::MetadataExt;
 
 const SHOWN: usize = 3;
 
-/// Requires that the name still refers to the directory.
-///
-/// # Errors
-/// [`io::ErrorKind::DirectoryNotEmpty`]: entries that halfpower did not create;
-/// [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
+/// Requires that the name still refers to the directory. [`io::ErrorKind::DirectoryNotEmpty`]:
+/// entries that halfpower did not create; [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
 pub(super) fn remove(
     parent: &File,
     name: &OsStr,

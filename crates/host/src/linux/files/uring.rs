@@ -1,4 +1,4 @@
-//! Files through io_uring: open, transfers and close are linked and submitted together.
+//! Open, transfers and close are linked and submitted together.
 
 use crate::linux::ring::{Entry, FileEntry, Opcode, Rings, setup};
 use std::ffi::CStr;

@@ -1,5 +1,5 @@
-//! The journal is on stable storage before any setting changes, so that a later process can restore
-//! them. If its lock is free, a killed program left it.
+//! The journal is on stable storage before any change, so that a later process can restore
+//! settings. If its lock is free, a killed program left it.
 
 use super::entry::{Entry, Outcome};
 use super::known;
@@ -122,8 +122,8 @@ fn boot_id(roots: &Roots) -> String {
 }
 
 impl Journal {
-    /// Restores what a killed program left, and reports it in `reported`. Fails if that is not
-    /// possible, or another program holds the lock.
+    /// Restores what a killed program left, with sentences in `reported`. Fails if it cannot, or
+    /// another program holds the lock.
     pub fn begin(
         directory: &Path,
         roots: &Roots,

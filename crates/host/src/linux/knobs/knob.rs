@@ -1,4 +1,4 @@
-//! A knob: its places, the values to try, and how to keep one.
+//! A knob: its places, values to try, and how to keep one.
 
 use super::entry::Entry;
 use super::place::Place;

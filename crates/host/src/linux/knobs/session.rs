@@ -63,8 +63,8 @@ impl Session {
         Ok(Session { roots: roots.clone(), journal, entries, knobs: numbered, now, ended: false })
     }
 
-    /// Restores all other knobs. Fails if the kernel refuses or alters a value, which is then
-    /// undone, or another process changed it.
+    /// Restores all other knobs. Fails if the kernel refuses or alters a value (then undone), or
+    /// another process changed it.
     pub fn set(&mut self, wanted: &[(usize, &str)]) -> Result<()> {
         let is_wanted = |knob: usize| wanted.iter().any(|(one, _)| *one == knob);
         let reset: Vec<String> =

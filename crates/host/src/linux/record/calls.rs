@@ -1,4 +1,4 @@
-//! The system calls that a recording follows, and what their arguments mean.
+//! The system calls that a recording follows.
 
 use apptrace::Access;
 

@@ -1,4 +1,4 @@
-//! The descriptors of the recorded processes: open file and position.
+//! The open file and position of recorded descriptors.
 
 use super::identity::{self, Found};
 use apptrace::{Index, Kind, OpenFile};

@@ -1,6 +1,6 @@
-//! Records a program's requests by the kernel's trace points, without daemon or probe. One trace
-//! instance has system calls of the recorded processes (the kernel follows their children), the
-//! other has requests of the block layer, which other threads complete.
+//! Records requests by the kernel's trace points, without daemon or probe. One trace instance has
+//! system calls of the recorded processes (the kernel follows their children), the other requests
+//! of the block layer, which other threads complete.
 
 mod calls;
 mod child;
@@ -67,7 +67,7 @@ const WAIT_NS: i64 = 50_000_000;
 /// The command may end by itself in this time after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The kernel's own (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
+/// The kernel's own (include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 const PROCESS_EVENTS: [&str; 5] = [

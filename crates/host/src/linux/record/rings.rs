@@ -42,7 +42,7 @@ impl Rings {
     }
 }
 
-/// Numbers of data transfers and syncs (Linux, include/uapi/linux/io_uring.h).
+/// Numbers of data transfers and syncs (include/uapi/linux/io_uring.h).
 fn access(opcode: u8) -> Option<Access> {
     Some(match opcode {
         1 | 4 | 22 => Access::Read,

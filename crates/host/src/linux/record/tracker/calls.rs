@@ -1,4 +1,4 @@
-//! System calls: their requests, and their changes to descriptors and sizes.
+//! Requests of system calls, and changes to descriptors and sizes.
 
 use super::{Pending, Target, Traced, Tracker};
 use crate::linux::record::calls::{Call, CopyCall, OpenCall, Transfer};

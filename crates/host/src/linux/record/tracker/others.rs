@@ -1,4 +1,4 @@
-//! Requests of io_uring, mappings and devices: not system calls.
+//! Requests of io_uring, mappings and devices.
 
 use super::{Traced, Tracker};
 use crate::linux::record::devices::DeviceRequest;
