@@ -7,8 +7,9 @@ use std::io;
 use std::mem;
 use std::ptr::NonNull;
 
-/// Compression and deduplication must see no repeats: btrfs compresses 128 KiB extents (btrfs(5)),
-/// LZ4 looks back 64 KiB. More would not fit in a CPU's cache.
+/// Writes cycle through this much, so that compression and deduplication see no repeats: btrfs
+/// compresses 128 KiB extents (btrfs(5)), LZ4 looks back 64 KiB. More would not fit in a CPU's
+/// cache.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
 /// On ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).

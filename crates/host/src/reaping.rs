@@ -92,7 +92,8 @@ pub(crate) struct Reaping<'a> {
     tally: &'a PartCounters,
 }
 
-/// Grows after short sleeps, not after long ones, as when a hypervisor deschedules a CPU.
+/// The budget grows after short sleeps, not after long ones, as when a hypervisor deschedules a
+/// CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,

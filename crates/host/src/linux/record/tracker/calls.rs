@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const MAX_MAPPINGS: usize = 1 << 16;
 
-/// Smaller writable mappings are often indexes, as SQLite's.
+/// Smaller writable mappings are not counted: they are often indexes, as SQLite's.
 const LARGE_MAPPING: u64 = 1 << 20;
 
 impl<W: Write> Tracker<W> {
