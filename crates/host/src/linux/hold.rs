@@ -1,4 +1,5 @@
-//! Acquires existing files and devices for writing, if nothing uses them or can start to.
+//! Acquires existing files and devices for writing: only if unused, and so that no other program
+//! can start to use them.
 
 use super::owned_file::reopen;
 use super::{facts, sys};

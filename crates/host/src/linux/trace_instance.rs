@@ -1,5 +1,5 @@
-//! Our own trace instances (Documentation/trace/ftrace.rst, "Instances"): other users of tracing
-//! keep their settings.
+//! Our own trace instances (Documentation/trace/ftrace.rst, "Instances"): events go to their
+//! buffers only, and other users of tracing keep their settings.
 
 use std::fs;
 use std::io;

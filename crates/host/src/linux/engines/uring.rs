@@ -15,10 +15,10 @@ const MAX_RING: u32 = 4096;
 
 const MIN_RING: u32 = 8;
 
-/// With this much lockable memory, any ring is available.
+/// With this much lockable memory, a ring of any size is available.
 const AMPLE_LOCKED: u64 = 1 << 20;
 
-/// The timer that ends every wait within [`TICK_NS`]: a limit on each wait costs more.
+/// User data of the timer that ends every wait within [`TICK_NS`]: a limit on each wait costs more.
 const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);

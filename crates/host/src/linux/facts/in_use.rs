@@ -1,4 +1,4 @@
-//! Finds users of a device or file.
+//! Finds users of a device or file, which must then not be written.
 
 use super::loops::Loop;
 use super::same_data::{Namespaces, Sameness, Seen, processes};
@@ -41,7 +41,7 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     reported
 }
 
-/// Returns why the device must not be written; contents are in [`super::signature()`].
+/// Returns why the device must not be written. See [`super::signature()`] for its contents.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))

@@ -37,7 +37,7 @@ fn of_this_machine(path: &Path) -> Calls {
     }
 }
 
-/// Finds the path or its nearest parent.
+/// Finds the path or its nearest parent; extents only of the path itself.
 fn of_record(record: &str, path: &Path) -> Calls {
     let lines = record.lines().filter_map(|line| {
         line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}")))

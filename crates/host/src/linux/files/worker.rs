@@ -281,7 +281,7 @@ impl FileWork for FileWorker {
     }
 }
 
-/// As in the C library.
+/// Bytes per call, as in the C library.
 const LISTING: usize = 32 << 10;
 
 fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {

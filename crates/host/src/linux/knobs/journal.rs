@@ -271,7 +271,7 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     all
 }
 
-/// Every command calls it; returns sentences for the user.
+/// Restores what a killed tune left; every command calls it. Returns sentences for the user.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }

@@ -1,4 +1,4 @@
-//! A command that waits until the recording runs.
+//! A command that waits before its first instruction until the recording runs.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,6 +1,6 @@
-//! Records requests by the kernel's trace points, without daemon or probe. One trace instance has
-//! system calls of the recorded processes (the kernel follows their children), the other requests
-//! of the block layer, which other threads complete.
+//! Records requests by the kernel's trace points: no daemon, no kernel probe, and nothing left
+//! behind. One trace instance has system calls of the recorded processes (the kernel follows their
+//! children), the other requests of the block layer, which other threads complete.
 
 mod calls;
 mod child;
