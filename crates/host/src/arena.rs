@@ -1,5 +1,5 @@
-//! The I/O buffers of one session: one mapping, faulted in once, never moved. It uses huge pages,
-//! because scattered pages split a request into more segments than a device accepts.
+//! I/O buffers: one mapping, faulted in once, never moved; in huge pages, because scattered ones
+//! split a request into more segments than a device accepts.
 
 use crate::system::Mapping;
 use machine::Memory;
@@ -12,24 +12,22 @@ use std::ptr::NonNull;
 /// cache.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
-/// The cycle of writes on ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7),
-/// recordsize).
+/// On ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
 pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
 const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// The place in a page where glibc's malloc starts: it affects copies to and from the page cache by
-/// up to 20 % (docs/performance.md).
+/// Where glibc's malloc starts in a page: page cache copies differ by up to 20 %
+/// (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 
-/// The size below which clearing a huge page costs more than it gains.
+/// Below this size, clearing a huge page costs more than it gains.
 const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
-    /// The bytes of a slot, in whole pages.
     pub(crate) scratch: u64,
     pub(crate) start: usize,
 }

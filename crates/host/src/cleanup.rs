@@ -1,4 +1,4 @@
-//! Removes test files and directories of this process and of killed runs.
+//! Removes test files of this process and of killed runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What this process has cleaned up so far.
+/// What this process cleaned up so far.
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,
-    /// Paths that were not removed: the reason and how to fix it.
+    /// Paths that were not removed, with the reason and a remedy.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -47,7 +47,7 @@ struct Watcher {
 
 static WATCHER: OnceLock<Watcher> = OnceLock::new();
 
-/// Reports long removals of leftovers to `say`; ends one when `interrupt` is true.
+/// Reports long removals to `say`; ends one when `interrupt` is true.
 pub fn watch_cleanup(
     interrupt: fn() -> &'static AtomicBool,
     say: impl Fn(&str) + Send + Sync + 'static,

@@ -15,7 +15,7 @@ pub struct Host {
     began: Instant,
 }
 
-/// A target, which cannot be constructed.
+/// Cannot be constructed.
 pub enum HostTarget {}
 
 impl Host {

@@ -1,7 +1,5 @@
-//! This computer, behind one interface: no crate above this one names an operating system.
-//!
-//! [`Host`] is the [`machine::Machine`] that serves requests through the kernel, with a folder for
-//! each system (so far only `linux/`).
+//! This computer, behind one interface: no crate above names an operating system. Each system has a
+//! folder (so far only `linux/`).
 
 // Nothing uses the loops on an unsupported system.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

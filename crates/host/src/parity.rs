@@ -1,14 +1,14 @@
-//! The XOR of several buffers in one pass, with the widest vectors of this CPU.
+//! The XOR of several buffers in one pass, with this CPU's widest vectors.
 
 use std::sync::OnceLock;
 
 const MAX_SOURCES: usize = 8;
 
-/// The bytes summed at once, so that the sum stays in the L1 cache.
+/// Bytes summed at once, so that the sum stays in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
-/// The size from which streaming stores bypass the caches: the result would not stay there, and
-/// normal stores first read each line.
+/// From this size, streaming stores bypass the caches: the result would not stay there, and normal
+/// stores first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
 /// The vectors that compute parity.
@@ -26,7 +26,7 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// Returns the vectors of this CPU, widest first.
+    /// Starts with the widest.
     pub fn available() -> Vec<Vectors> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -50,10 +50,7 @@ impl Vectors {
         *WIDEST.get_or_init(|| Vectors::available()[0])
     }
 
-    /// Writes the XOR of all sources to `sum`.
-    ///
-    /// # Panics
-    /// No sources, or lengths differ.
+    /// Panics without sources, or if lengths differ.
     pub fn xor(self, sum: &mut [u8], sources: &[&[u8]]) {
         assert!(
             sources.iter().all(|source| source.len() == sum.len()),
@@ -104,10 +101,8 @@ impl Vectors {
         }
     }
 
-    /// Makes one pass over at most [`MAX_SOURCES`].
-    ///
     /// # Safety
-    /// As [`Vectors::xor_raw`].
+    /// At most [`MAX_SOURCES`]; the rest as [`Vectors::xor_raw`].
     #[inline]
     unsafe fn pass(self, sum: *mut u8, sources: &[*const u8], len: usize, stream: bool) {
         macro_rules! by_count {
@@ -173,8 +168,6 @@ impl Vectors {
     }
 }
 
-/// XORs `K` sources in whole groups of vectors; returns the bytes done.
-///
 /// A group hides the latency of loads. With 512-bit vectors (32 registers), twice the length is 10
 /// % faster from the L2 cache of an AMD EPYC.
 macro_rules! kernel {
@@ -300,8 +293,6 @@ kernel!(
     no_fence
 );
 
-/// XORs whole 8-byte words; returns the number of bytes done.
-///
 /// # Safety
 /// As [`Vectors::xor_raw`].
 unsafe fn words(sum: *mut u8, sources: &[*const u8], len: usize) -> usize {

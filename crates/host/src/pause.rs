@@ -1,8 +1,6 @@
-//! Detects that this process was stopped, which invalidates the run: nothing read the clock for a
-//! long time.
-//!
-//! A watching thread reads it every [`WAKE_NS`], for 0.34 % of a CPU: 17 us a wake. In a gap, the
-//! kernel reports how long it was runnable; in the rest the process was stopped.
+//! Detects that this process was stopped, which invalidates the run. A watching thread reads the
+//! clock every [`WAKE_NS`], for 0.34 % of a CPU: 17 us a wake. In a gap, the kernel reports how
+//! long it was runnable; in the rest the process was stopped.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +11,10 @@ pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
 const LATE_NS: Nanos = 2_000_000;
 
-/// The gap from which a run counts as paused: even on a loaded machine threads wait less.
+/// Even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Stops shorter than this in total are ignored, as a small share of a run.
+/// Stops are reported only if longer in total, and a larger share of the run.
 const STOPPED_NS: Nanos = 20_000_000;
 const STOPPED_PERCENT: f64 = 3.0;
 
@@ -31,7 +29,7 @@ pub(crate) struct Looks {
 /// Gaps without a clock reading by any thread, less the sleep that ends each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
-    /// The longest gap; 0 if shorter than [`PAUSE_NS`].
+    /// 0 if shorter than [`PAUSE_NS`].
     pub(crate) longest_ns: Nanos,
     pub(crate) sum_ns: Nanos,
     pub(crate) count: u64,
@@ -79,8 +77,8 @@ impl Looks {
 }
 
 impl Gaps {
-    /// Returns the sum less `explained_ns`, the waits for a CPU that other programs, a quota or a
-    /// hypervisor took; `None` if too short to report.
+    /// `explained_ns`: waits for a CPU that other programs, a quota or a hypervisor took. `None` if
+    /// too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);
         let enough = stopped >= STOPPED_NS && percent(stopped, run_ns) >= STOPPED_PERCENT;

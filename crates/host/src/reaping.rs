@@ -1,4 +1,4 @@
-//! The waits of a serving loop for completions: for how many, sleeping or polling.
+//! How a serving loop waits for completions.
 
 use crate::session::Wait;
 use machine::{Nanos, POLL_MAX_NS, ParityUse, Reap, Waits};
@@ -14,7 +14,7 @@ const ROUNDS: [usize; 3] = [3, 7, 13];
 /// Ways left after each stage, besides the first and polling.
 const KEPT: [usize; 2] = [2, 1];
 
-/// Minimum completions of a trial: fewer are inconclusive; slow requests leave no wakeups to save.
+/// Fewer completions are inconclusive; slow requests leave no wakeups to save.
 const MIN_COMPLETIONS: u64 = 72;
 
 /// The required gain: waiting for more costs latency, polling costs a CPU.
@@ -26,20 +26,19 @@ const MIN_POLL_NS: Nanos = 10_000;
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// The maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
-    /// Total time that streams' threads were runnable but not scheduled.
+    /// Streams' threads were runnable but not scheduled.
     unserved_ns: AtomicU64,
-    /// The time spent on parity, and its input bytes.
+    /// The time, and the input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// Whether polling in every stream would leave the kernel no CPU.
+    /// Polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// `streams` is the number over all parts of a run.
+    /// `streams` counts all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -93,8 +92,8 @@ pub(crate) struct Reaping<'a> {
     tally: &'a PartCounters,
 }
 
-/// A polling time that grows after short sleeps, not after long ones, as when a hypervisor
-/// deschedules a CPU.
+/// The budget grows after short sleeps, not after long ones, as when a hypervisor deschedules a
+/// CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -102,7 +101,7 @@ struct Polling {
 }
 
 impl Polling {
-    /// Returns when polling ends. Uses the time between completions: a stream that wakes late finds
+    /// Returns when polling ends, by the time between completions: a stream that wakes late finds
     /// several.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
@@ -209,10 +208,10 @@ enum Learned {
     Settled(Reap),
 }
 
-/// Trials of ways to wait. They alternate, so that drift affects them equally, in stages with fewer
-/// ways and more trials. Sleeping until one request completes and polling stay to the end.
+/// Ways to wait alternate, so that drift affects them equally, in stages with fewer ways and more
+/// trials. Sleeping until one request completes and polling stay to the end.
 struct Trials {
-    /// The ways with their rates in completions per nanosecond, the cheapest first.
+    /// Completions per nanosecond, the cheapest way first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
@@ -222,7 +221,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Starts trials of up to half the depth: with few in flight, each request is needed at once.
+    /// Tries up to half the depth: with few in flight, each request is needed at once.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let max = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=max.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -269,7 +268,6 @@ impl Trials {
         });
     }
 
-    /// Returns the first way that no other beats by [`WORTH`].
     fn best(&self) -> Reap {
         let top = self.ways.iter().map(of).fold(0.0, f64::max);
         let first = self.ways.iter().find(|one| of(one) * WORTH >= top);
@@ -394,7 +392,6 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Returns the numbers of sleeps and polls.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

@@ -16,7 +16,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 /// The system may take this long to remove an ended thread.
 const REMOVAL: Duration = Duration::from_millis(200);
 
-/// If the system refuses a thread, ends threads that only show something.
+/// If refused, ends threads that only show something.
 fn spawn<'s, T: Send + 's>(
     scope: &'s std::thread::Scope<'s, '_>,
     body: impl FnOnce() -> T + Send + 's,
@@ -45,7 +45,7 @@ fn spawn<'s, T: Send + 's>(
 /// Streams keep everything large in their arenas.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
-/// The time for all streams to wake before their common start.
+/// For all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
 #[derive(Default)]
@@ -134,7 +134,7 @@ pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) finish: F,
 }
 
-/// Returns the gaps in which nothing of this process ran, and the snapshots before and after.
+/// Returns gaps in which nothing of this process ran, and the snapshots before and after.
 pub(crate) fn watched<T, S: Send>(
     time: impl Time + Send,
     look: impl Fn() -> S + Send,
@@ -179,8 +179,8 @@ struct Countdown {
     last: Nanos,
 }
 
-/// Runs streams. When all are ready, calls `start` with the earliest start time; it returns when
-/// the run began. Calls `look` until they have ended.
+/// When all are ready, calls `start` with the earliest start time; it returns when the run began.
+/// Then calls `look` until all have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time + Send,
     interrupt: &AtomicBool,

@@ -1,4 +1,4 @@
-//! The loops that serve a request source through a session.
+//! The loops between a request source and a session.
 
 use crate::arena::Arena;
 use crate::reaping::{PartCounters, Reaping};
@@ -10,13 +10,13 @@ use std::mem::ManuallyDrop;
 
 const HALT_NS: Nanos = 1_000_000;
 
-/// The time after which an interrupted run leaves its requests and their buffers to the kernel.
+/// After this, an interrupted run leaves its requests and buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
-/// How long the kernel may refuse submissions for lack of resources.
+/// The kernel may refuse submissions this long for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-/// The outstanding requests by slot; empty if the source keeps them.
+/// By slot; empty if the source keeps them.
 struct Outstanding(Box<[Request]>);
 
 impl Outstanding {
@@ -76,11 +76,8 @@ impl<S> Drop for Flight<'_, S> {
 }
 
 /// Returns the time of the last completion. One clock reading per turn stamps completions and the
-/// next issues.
-///
-/// # Errors
-/// The first failure, after the requests in flight. [`Error::Interrupted`] at most `GRACE_NS` and a
-/// tick after an interrupt.
+/// next issues. Fails with the first failure, after the requests in flight, or
+/// [`Error::Interrupted`] at most `GRACE_NS` and a tick after an interrupt.
 pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     session: S,
     source: &mut A,

@@ -25,7 +25,6 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
-/// The grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;
@@ -51,7 +50,7 @@ fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// The rate of each fault, as one in N; 0 for never.
+/// One in N; 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     failed_request: u64,

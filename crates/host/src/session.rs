@@ -1,4 +1,4 @@
-//! The interface between the serving loops and a system; tests run the loops over a failing kernel.
+//! What the serving loops need of a system; tests run them over a failing kernel.
 
 use crate::pause::Looks;
 use machine::{Completion, Nanos, Request, Stability};
@@ -10,21 +10,20 @@ pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// A wait for one completion, at most [`TICK_NS`].
+    /// At most [`TICK_NS`].
     One,
-    /// A wait for this many or, after the first, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
+    /// This many or, after the first, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
     Several(u32),
-    /// A wait for one completion, or this long, at most [`TICK_NS`].
+    /// One completion, or this long; at most [`TICK_NS`].
     For(Nanos),
 }
 
-/// Dropping a session waits for or cancels requests; the loop never drops one with requests in
-/// flight.
+/// Dropping it waits for or cancels requests; the loop never drops one with requests in flight.
 pub(crate) trait Session {
     /// `at` is the request's data, untouched until completion.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
-    /// Sets the priority of later requests, in the kernel's encoding; 0 is the thread's.
+    /// Applies to later requests, in the kernel's encoding; 0 is the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
     /// Requests that the kernel refused stay queued.
@@ -32,20 +31,20 @@ pub(crate) trait Session {
 
     fn hand_over(&mut self) -> io::Result<()>;
 
-    /// Discards the bytes of a request, and waits for completion.
+    /// Waits for completion.
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     fn reap(&mut self, take: impl FnMut(Completion));
 
-    /// Returns the number of issued requests that the kernel has not taken yet.
+    /// Counts issued requests that the kernel has not taken yet.
     fn queued(&mut self) -> u32;
 
-    /// Syncs everything written to one target, or to all, in the calling thread.
+    /// Syncs one target or all, in the calling thread.
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
 pub(crate) trait BlockingSession {
-    /// Performs a request, whose data is `at`; returns the result as in a completion.
+    /// Uses the data at `at`; returns the result as in a completion.
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
 
     fn discard(&mut self, request: &Request) -> io::Result<()>;
@@ -54,7 +53,7 @@ pub(crate) trait BlockingSession {
 }
 
 pub(crate) trait Time: Copy {
-    /// Returns nanoseconds from an arbitrary start.
+    /// Counts from an arbitrary start.
     fn now(self) -> Nanos;
 
     fn pass(self, for_ns: Nanos);

@@ -1,4 +1,4 @@
-//! RAID 0 over several open files, on top of any asynchronous session.
+//! RAID 0 over several open files, on any asynchronous session.
 
 use crate::raid5::{BusyRows, Layout};
 use crate::session::{Session, Wait};

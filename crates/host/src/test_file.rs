@@ -10,7 +10,7 @@ const PREFIX: &str = "halfpower-";
 const AUTO_MIN: u64 = machine::MIN_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// A divisor of the free bytes.
+/// Divides the free bytes.
 const FREE_SHARE: u64 = 4;
 
 const LARGER: &str = "give at least one request, such as 4 KiB";
@@ -27,8 +27,8 @@ pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
         .is_some_and(|mark| is_mark(mark, inode))
 }
 
-/// Returns the size: a quarter of the free space, at most 2 GiB, if none was asked for. `shown` is
-/// the directory, for errors.
+/// Chooses a quarter of the free space, at most 2 GiB, if none was asked for. `shown` is the
+/// directory, for errors.
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
@@ -82,7 +82,7 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
-    /// The size; `None` for as many bytes as `within_ns` allows, between minimum and maximum.
+    /// `None`: as much as `within_ns` allows, between minimum and maximum.
     pub(crate) size: Option<u64>,
     pub(crate) within_ns: Nanos,
     pub(crate) seed: u64,
@@ -90,7 +90,7 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Ends at `max` or, if no size was given, at the time limit but not below the minimum.
+    /// Ends at `max` or, without a size, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
         max: u64,

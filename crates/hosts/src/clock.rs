@@ -1,4 +1,4 @@
-//! The offset between two clocks, from the shortest of several round trips.
+//! The offset between two clocks, from round trips.
 
 use ::machine::Nanos;
 
@@ -17,13 +17,13 @@ pub struct RoundTrip {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offset {
     pub ns: i64,
-    /// The maximum error: half the round trip.
+    /// Half the round trip.
     pub error_ns: Nanos,
 }
 
 impl Offset {
-    /// Returns the offset of the shortest round trip, whose middle is off by at most half of it
-    /// (Cristian, Distributed Computing 3, 1989).
+    /// Takes the shortest round trip, whose middle is off by at most half of it (Cristian,
+    /// Distributed Computing 3, 1989).
     pub fn of(trips: &[RoundTrip]) -> Option<Offset> {
         let shortest = trips.iter().min_by_key(|trip| trip.returned.saturating_sub(trip.sent))?;
         let length = shortest.returned.saturating_sub(shortest.sent);
@@ -37,8 +37,7 @@ impl Offset {
         ours.saturating_add_signed(self.ns)
     }
 
-    /// Returns the nanoseconds from our time to one of the other clock; negative if that is
-    /// earlier.
+    /// Returns nanoseconds from our time to the other clock's; negative if that is earlier.
     pub fn between(self, ours: Nanos, there: Nanos) -> i64 {
         let passed = i128::from(there) - i128::from(ours) - i128::from(self.ns);
         i64::try_from(passed).unwrap_or(if passed < 0 { i64::MIN } else { i64::MAX })

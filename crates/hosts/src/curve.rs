@@ -1,4 +1,4 @@
-//! The requests that a rank had completed at each time of a run.
+//! The requests that a rank had completed at each time.
 
 use measure::Sample;
 

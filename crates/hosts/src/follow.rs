@@ -9,8 +9,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 use workload::Workload;
 
-/// A rank answers rank 0 this long after the user's interrupt: longer than rank 0 waits. A launcher
-/// kills processes about a second after it has asked them to end.
+/// A rank answers this long after the user's interrupt: longer than rank 0 waits. A launcher kills
+/// processes about a second after asking them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
 /// The minimum wait after the interrupt: a living process answers in it.
@@ -46,7 +46,7 @@ impl<'i> Wait<'i> {
     }
 }
 
-/// Makes one run: on the first target, or on the file of all clients, which is the last one.
+/// Uses the first target, or the file of all clients, which is the last one.
 pub(crate) fn run_once<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,
@@ -61,18 +61,15 @@ pub(crate) fn run_once<M: Machine>(
     Ok(Ran { sample, network_percent })
 }
 
-/// A function that does a job of another crate: its description, its time of start, and its answer.
+/// Does a job of another crate, by its description and time of start.
 pub type Perform<'p> = &'p mut dyn FnMut(&str, Option<Nanos>) -> Result<String, Failure>;
 
-/// Refuses every job, for commands without jobs.
+/// For commands without jobs.
 pub fn no_jobs(_job: &str, _start: Option<Nanos>) -> Result<String, Failure> {
     Err(Error::Unsupported("this command has no jobs".into()).into())
 }
 
-/// Follows rank 0 until it ends. Jobs go to `perform`.
-///
-/// # Errors
-/// Rank 0 is gone, or the user's interrupt.
+/// Follows rank 0 until it ends; jobs go to `perform`. Fails if rank 0 is gone, or on an interrupt.
 pub fn follow<M: Machine>(
     group: &impl Group,
     machine: &M,
@@ -113,7 +110,7 @@ pub fn follow<M: Machine>(
     }
 }
 
-/// Reports to rank 0 that this rank has removed its files and ends.
+/// Tells rank 0 that this rank has removed its files.
 pub fn say_finished(group: &impl Group) -> Result<(), GroupError> {
     send(group, 0, &Answer::Finished)
 }

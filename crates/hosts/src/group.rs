@@ -6,22 +6,18 @@ use std::time::{Duration, Instant};
 
 const CHECK: Duration = Duration::from_millis(20);
 
-/// Processes that were started together; only one thread uses the group.
-///
-/// Messages between two ranks arrive in order.
+/// Processes started together. Only one thread uses the group; messages between two ranks arrive in
+/// order.
 pub trait Group {
-    /// Returns this process's number, from 0.
+    /// Starts at 0.
     fn rank(&self) -> usize;
 
     fn size(&self) -> usize;
 
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
-    /// Returns the next message from a rank; `None` if none arrives until then. In a wait of
-    /// several parts, `began` is the start of the first.
-    ///
-    /// # Errors
-    /// The rank is gone.
+    /// Returns `None` if no message arrives; fails if the rank is gone. In a wait of several parts,
+    /// `began` is the start of the first.
     fn receive_until(
         &self,
         from: usize,
@@ -49,10 +45,7 @@ pub fn send(group: &impl Group, to: usize, message: &impl Serialize) -> Result<(
     group.send(to, &bytes)
 }
 
-/// Waits for a message in JSON while `waits` returns true.
-///
-/// # Errors
-/// The rank is gone, sent something else, or `waits` returned false.
+/// Waits for JSON. Fails if `waits` returns false, or the rank is gone or sent something else.
 pub fn receive<T: DeserializeOwned>(
     group: &impl Group,
     from: usize,

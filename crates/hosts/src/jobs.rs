@@ -1,4 +1,4 @@
-//! Jobs that another crate describes: rank 0 hands them out and gathers answers.
+//! Jobs that another crate describes.
 
 use crate::follow::Perform;
 use crate::group::Group;
@@ -15,11 +15,8 @@ pub struct JobDone {
 }
 
 impl<G: Group, M: Machine> Leader<'_, G, M> {
-    /// Lets ranks do a job each; rank 0's goes to `own`. Answers are in the order of jobs.
-    /// `together`: all begin at once.
-    ///
-    /// # Errors
-    /// A lost rank; the user's interrupt; ranks whose job failed, by name.
+    /// Lets ranks do a job each, rank 0 by `own`; answers keep the order. `together`: all begin at
+    /// once. Fails on a lost rank, an interrupt, or failed jobs, by name.
     pub fn jobs(
         &mut self,
         jobs: &[(usize, String)],

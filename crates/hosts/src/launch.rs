@@ -1,8 +1,7 @@
-//! The launcher that started this process, from the variables it sets.
+//! The launcher, from the variables it sets.
 
-/// Variables with the number of processes and with this one's rank, and the launcher.
-///
-/// Slurm's are those of a step: a batch script has `SLURM_NTASKS`, too, and is one process.
+/// The variables for size and rank, and the launcher. Slurm's are those of a step: a batch script
+/// has `SLURM_NTASKS`, too, and is one process.
 const VARIABLES: [(&str, &str, &str); 3] = [
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun"),
     ("PMI_SIZE", "PMI_RANK", "mpirun"),
@@ -19,7 +18,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Returns the launch that the environment describes; `None` for a single process.
+    /// Reads the environment; `None` for a single process.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
         let number = |name: &str| variable(name)?.trim().parse::<usize>().ok();
         let launch = VARIABLES.iter().find_map(|&(size, rank, launcher)| {

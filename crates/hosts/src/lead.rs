@@ -1,4 +1,4 @@
-//! Rank 0: opens the targets of all ranks, and makes one run on many at the same time.
+//! Rank 0: opens all targets, and makes runs on many ranks at once.
 
 use crate::clock::{Offset, RoundTrip};
 use crate::follow::{Noticed, Wait, run_once};
@@ -30,10 +30,10 @@ const ATTEMPTS: u64 = 3;
 
 const ANY_RANK: &str = "a rank";
 
-/// The reason why the work of all ranks ended.
+/// Why the work of all ranks ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Ranks refused, each with its reason; nothing was written.
+    /// Nothing was written.
     #[error("{}", each(.0))]
     Refused(Vec<(String, Failure)>),
     #[error("{}", each(.0))]
@@ -47,14 +47,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the command line is at fault, not a measurement.
+    /// Returns whether the command line is at fault.
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused(all) if all.iter().all(|(_, failure)| failure.usage))
     }
 }
 
-/// Joins the reasons: `rank 1 (b): no space; rank 2 (c): no space`; a reason of several ranks
-/// appears once.
+/// Shows `rank 1 (b), rank 2 (c): no space`: a reason of several ranks appears once.
 fn each(all: &[(String, Failure)]) -> String {
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for (who, failure) in all {
@@ -72,7 +71,7 @@ pub struct Leader<'a, G: Group, M: Machine> {
     pub(crate) group: &'a G,
     pub(crate) machine: &'a M,
     pub(crate) clients: Vec<Client>,
-    /// The kernel of each rank, and the number of its process there.
+    /// Each rank's kernel, and its process number there.
     processes: Vec<(String, u32)>,
     clock_spaces: Vec<String>,
     pub(crate) offsets: Vec<Offset>,
@@ -87,9 +86,9 @@ pub struct Leader<'a, G: Group, M: Machine> {
 /// The targets of all ranks.
 pub struct OpenGroup<'m, M: Machine> {
     runner: Runner<'m, M>,
-    /// The targets of each rank.
+    /// By rank.
     pub facts: Vec<Vec<TargetFacts>>,
-    /// Whether all ranks see rank 0's directory; `None` if the target is not a directory.
+    /// All see rank 0's directory; `None` if the target is not one.
     pub same_directory: Option<bool>,
     /// Ranks that do not see rank 0's directory.
     pub elsewhere: Vec<String>,
@@ -111,10 +110,7 @@ impl<M: Machine> OpenGroup<'_, M> {
 }
 
 impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
-    /// Meets the other ranks.
-    ///
-    /// # Errors
-    /// A rank of another version, or none at all.
+    /// Fails if a rank does not answer or has another version.
     pub fn meet(
         group: &'a G,
         machine: &'a M,
@@ -220,10 +216,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         request
     }
 
-    /// Opens each rank's request. Nothing is written before all have checked theirs.
-    ///
-    /// # Errors
-    /// Names all ranks that refused or failed.
+    /// Writes nothing before all ranks have checked their requests. Errors name all ranks that
+    /// refused or failed.
     pub fn open(
         &mut self,
         requests: &[RunRequest],
@@ -340,11 +334,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Returns the ranks that do not see a file that rank 0 makes in a directory; `unique` differs
-    /// between calls.
-    ///
-    /// # Errors
-    /// No file can be made there; a lost rank.
+    /// Returns the ranks that do not see a file that rank 0 makes; `unique` differs between calls.
+    /// Fails if no file can be made, or a rank is lost.
     pub fn look(&mut self, directory: &Path, unique: u64) -> Result<Vec<String>, Error> {
         let made = Made::in_directory(directory, unique).map_err(|error| {
             let error = MachineError::io("cannot make a file in", directory)(error);
@@ -363,10 +354,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Makes one run on some ranks (the first is rank 0), each with its workload, with one start.
-    ///
-    /// # Errors
-    /// A lost rank; the user's interrupt; a rank whose run failed, by name.
+    /// Makes one run on some ranks (the first is rank 0) with one start. Fails on a lost rank, an
+    /// interrupt, or failed runs, by name.
     pub fn run(
         &mut self,
         open: &mut OpenGroup<'a, M>,
@@ -475,8 +464,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.clients[rank].clock_error_ns = offset.error_ns;
     }
 
-    /// Ends the other ranks, except lost ones. After an interrupt, waits until they have removed
-    /// their files: a launcher kills them as soon as one has ended.
+    /// After an interrupt, waits until the other ranks have removed their files: a launcher kills
+    /// them as soon as one has ended.
     pub fn finish(&mut self) {
         let living = (1..self.group.size()).filter(|rank| !self.lost.contains(rank));
         let living: Vec<usize> = living.collect();
@@ -496,7 +485,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
     }
 
-    /// Returns whether a rank is lost: then no other may wait for it.
+    /// If a rank is lost, no other may wait for it.
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
@@ -546,8 +535,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Err(Error::Lost(silent.into_iter().map(|rank| self.clients[rank].name()).collect()))
     }
 
-    /// Handles an interrupt by the user, or by the launcher because a rank is lost: ranks that
-    /// still live answer.
+    /// The user interrupts, or the launcher because a rank is lost: ranks that still live answer.
     pub(crate) fn interrupted(&mut self) -> Error {
         let all: Vec<usize> = (1..self.group.size()).collect();
         for &rank in &all {

@@ -1,18 +1,18 @@
-//! The time from an order to the agreed start: enough to prepare.
+//! From an order to the agreed start: enough time to prepare.
 
 use ::machine::{Allocation, Buffering, CacheState, Nanos};
 use workload::Workload;
 
 const MARGIN_NS: Nanos = 10_000_000;
 
-/// Preparing twice differs by less than this factor, mostly.
+/// Preparing twice differs by less, mostly.
 const SPREAD: f64 = 1.5;
 
 const FIRST_NS: Nanos = 30_000_000;
 
 const MAX_NS: Nanos = 60_000_000_000;
 
-/// The part of the earlier need that remains if a run needed less.
+/// What remains of the earlier need if a run needed less.
 const KEPT: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +42,7 @@ impl LeadTimes {
         })
     }
 
-    /// Notes the time from an order until the last rank was ready.
+    /// `needed` is from an order until the last rank was ready.
     pub(crate) fn learn(&mut self, made: impl Into<Preparation>, needed: Nanos) {
         let preparation = made.into();
         match self.needed.iter_mut().find(|(known, _)| *known == preparation) {

@@ -1,8 +1,5 @@
-//! The same work on many hosts at once.
-//!
-//! A [`Group`] is a set of ranks that exchange messages: over MPI with the feature `mpi`, or
-//! threads of one process. Rank 0 is the [`Leader`], the others [`follow()`]. Each measures its own
-//! computer with the usual runner; [`merge()`] makes one run of all their runs.
+//! The same work on many hosts. A [`Group`] exchanges messages over MPI (feature `mpi`) or between
+//! threads. Rank 0 is the [`Leader`], the others [`follow()`]; [`merge()`] makes one run of all.
 
 mod clock;
 mod curve;

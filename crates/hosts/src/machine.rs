@@ -18,7 +18,7 @@ use workload::Workload;
 
 const MIN_BYTES: u64 = MIB;
 
-/// Returns the order in which ranks join: one of each host, then the second of each, and so on.
+/// Takes one rank of each host, then the second of each, and so on.
 pub fn joining_order(clients: &[Client]) -> Vec<usize> {
     let place = |index: usize| {
         let own = &clients[index].host;
@@ -64,7 +64,7 @@ pub struct GroupTarget<'a, M: Machine> {
 }
 
 impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
-    /// Makes a machine of a leader's ranks; `unique` differs between runs.
+    /// `unique` differs between runs.
     pub fn new(leader: Leader<'a, G, M>, unique: u64) -> GroupMachine<'a, G, M> {
         GroupMachine {
             machine: leader.machine(),
@@ -80,7 +80,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Lets every rank check these workloads before anything is written.
+    /// Lets every rank check these before anything is written.
     #[must_use]
     pub fn checking(self, workloads: &[Workload]) -> Self {
         GroupMachine { workloads: workloads.to_vec(), ..self }
@@ -98,8 +98,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         GroupMachine { files: Files::OwnAndOne, ..self }
     }
 
-    /// Lets the ranks do other work between runs, unless they ended early; `work` returns why they
-    /// did.
+    /// Lets ranks do other work, unless they ended early; `work` returns why they did.
     pub fn with_leader(&self, work: impl FnOnce(&mut Leader<'a, G, M>) -> Option<GroupError>) {
         if self.ended.borrow().is_none() {
             let ended = work(&mut self.leader.borrow_mut());
@@ -132,14 +131,14 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         warnings
     }
 
-    /// Ends the other ranks; returns why they ended early, and whether one is lost.
+    /// Returns why the ranks ended early, and whether one is lost.
     pub fn finish(self) -> (Option<GroupError>, bool) {
         let mut leader = self.leader.into_inner();
         leader.finish();
         (self.ended.into_inner(), leader.has_lost())
     }
 
-    /// Returns why the ranks ended early, as text.
+    /// Returns why the ranks ended early.
     pub fn ended(&self) -> Option<String> {
         self.ended.borrow().as_ref().map(ToString::to_string)
     }

@@ -1,4 +1,4 @@
-//! A small file that rank 0 makes and others look for, to see whether all share a directory.
+//! A small file by which ranks see whether all share a directory.
 
 use crate::message::Marker;
 use std::fs::{File, OpenOptions};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 256;
 
-/// The file is removed when this is dropped.
+/// Removes the file when dropped.
 pub(crate) struct Made {
     pub(crate) marker: Marker,
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! One run on many ranks as a single run, whose rate is that of the window in which all work.
+//! The rate of a run on many ranks is that of the window in which all work.
 
 use crate::curve::Curve;
 use ::machine::{CpuTimes, DeviceUse, Figure, Nanos, Reap, Usage, Waits, Warning};
@@ -11,9 +11,9 @@ use workload::{Stop, Workload};
 pub struct ClientRun {
     pub rank: usize,
     pub sample: Sample,
-    /// The run's start after the agreed one, on rank 0's clock; negative if early.
+    /// After the agreed start, on rank 0's clock; negative if early.
     pub began_ns: i64,
-    /// Use of its busiest network link in percent, if known.
+    /// The busiest link's, if known.
     pub network_percent: Option<f64>,
 }
 
@@ -32,13 +32,7 @@ fn ramp_ns(workload: &Workload, options: Options) -> Nanos {
     options.ramp_ns.max(learning)
 }
 
-/// Merges the runs of a workload.
-///
-/// # Errors
-/// One had ended before another began.
-///
-/// # Panics
-/// `runs` is empty.
+/// Fails if one run had ended before another began; panics without runs.
 pub fn merge(
     runs: &[ClientRun],
     clients: &[Client],
@@ -142,7 +136,7 @@ fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSampl
     }
 }
 
-/// Returns the latencies of all runs: reads, writes.
+/// Returns reads, writes.
 pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [Histogram; 2] {
     let mut all = [Histogram::new(), Histogram::new()];
     for sample in samples {

@@ -9,20 +9,20 @@ use workload::Workload;
 /// The first message of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The program's version, which must be the same for all.
+    /// Must be the same for all.
     pub version: String,
     pub host: String,
     pub processors: u32,
     pub process: u32,
     /// Identifies the kernel and its set of process numbers.
     pub process_space: String,
-    /// Identifies the clock: clocks with the same identifier agree. Empty if unknown.
+    /// Clocks with the same identifier agree; empty if unknown.
     pub clock_space: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Count these processes of the rank's host as part of the measurement.
+    /// Count these processes of the rank's host as our own.
     Own(Vec<u32>),
     Clock,
     /// Check the targets; write nothing before [`Order::Go`].
@@ -39,7 +39,7 @@ pub(crate) enum Order {
         workload: Box<Workload>,
         options: Options,
     },
-    /// Do a job of another crate, from this time on the rank's clock.
+    /// `start` is on the rank's clock.
     Job {
         job: String,
         start: Option<Nanos>,
@@ -56,7 +56,7 @@ pub(crate) enum Answer {
     Ran(Result<Ran, Failure>),
     Job {
         answer: Result<String, Failure>,
-        /// Time from the order's arrival to the start.
+        /// From the order's arrival to the start.
         early_ns: Nanos,
     },
     Finished,
@@ -65,7 +65,7 @@ pub(crate) enum Answer {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ran {
     pub(crate) sample: Box<Sample>,
-    /// Use of the busiest link; `None` if unknown.
+    /// The busiest link's; `None` if unknown.
     pub(crate) network_percent: Option<f64>,
 }
 

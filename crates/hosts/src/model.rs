@@ -1,4 +1,4 @@
-//! The gain of more clients: a model of the rates with few, and its error on those left out.
+//! A model of the rates with few clients, and its error on those left out.
 
 use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
@@ -11,8 +11,8 @@ type Rates = [(f64, f64)];
 enum Fitted {
     /// Each client has its own rate until the shared part is full; `None` if it never was.
     Shared { each: f64, peak: Option<f64> },
-    /// The rate approaches a peak, and `half` clients reach half of it: clients wait for one
-    /// another before the shared part is full.
+    /// The rate approaches a peak, half of it with `half` clients: clients wait for one another
+    /// before the shared part is full.
     Waiting { peak: f64, half: f64 },
 }
 
@@ -53,8 +53,7 @@ fn shared(rates: &Rates) -> Option<Fitted> {
     fits.min_by(|a, b| a.error(rates).total_cmp(&b.error(rates)))
 }
 
-/// Fits a line of clients over rate in the number of clients; each point has the same relative
-/// weight.
+/// Fits a line to clients / rate; each point has the same relative weight.
 fn waiting(rates: &Rates) -> Option<Fitted> {
     let weight = |&(clients, rate): &(f64, f64)| (rate / clients).powi(2);
     let sum = |of: &dyn Fn(f64, f64) -> f64| {

@@ -14,8 +14,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time that a message may take after an interrupt. A dead rank never takes one, and the
-/// launcher kills processes about a second after it has asked them to end.
+/// A message may take this long after an interrupt: a dead rank never takes one, and the launcher
+/// kills processes after about a second.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 const CHECK: Duration = Duration::from_millis(50);
@@ -26,16 +26,14 @@ const STUCK: Duration = Duration::from_millis(100);
 /// Shorter waits do not sleep, so that a clock's round trip is short.
 const SPIN: Duration = Duration::from_micros(300);
 
-/// Naps between two looks for a message grow with the wait: many waiting ranks must not take a
-/// processor from the storage or from another rank.
+/// Naps grow with the wait: many waiting ranks must not take a processor from the storage or
+/// another rank.
 const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
 const NAP_SHARE: u32 = 64;
 
-/// This process among those that mpirun or srun started.
-///
-/// One thread calls MPI and does nothing else. Open MPI 4.1 may abort within a call if the
-/// connection to a dead rank breaks, and then wait until the launcher kills the process. Meanwhile
-/// the rank's owner can save results and remove files.
+/// Only one thread calls MPI. Open MPI 4.1 may abort within a call if the connection to a dead rank
+/// breaks, and then wait until the launcher kills the process; meanwhile the rank's owner can save
+/// results and remove files.
 pub struct MpiRank {
     rank: usize,
     size: usize,
@@ -56,10 +54,8 @@ enum Call {
 }
 
 impl MpiRank {
-    /// Initialises MPI. An interrupt ends the wait for a rank that takes no message.
-    ///
-    /// # Errors
-    /// MPI was initialised before, or lets no other thread run; no thread can be started.
+    /// Initialises MPI; fails if it was initialised before or lets no other thread run. An
+    /// interrupt ends the wait for a rank that takes no message.
     pub fn new(is_interrupted: fn() -> bool) -> Result<MpiRank, String> {
         let (calls, orders) = channel();
         let (answer, answers) = channel();
@@ -98,7 +94,7 @@ impl MpiRank {
         })
     }
 
-    /// Leaves without waiting for the others, because one is lost.
+    /// Does not wait for the others, because one is lost.
     pub fn leave(mut self) {
         let _ = self.calls.send(Call::Leave);
         self.thread = None;

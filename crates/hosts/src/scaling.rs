@@ -1,4 +1,4 @@
-//! The gain of more clients: the half-power number, the knee, and the bottleneck.
+//! What more clients gain: the half-power number, the knee, and the bottleneck.
 
 use crate::model::model;
 use measure::stats::median;
@@ -10,11 +10,11 @@ use results::{
 use workload::Workload;
 use workload::metadata::Operation;
 
-/// The share of n times the rate of one client from which n clients do not hinder one another.
+/// From this share of n times one client's rate, n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
 
-/// Clients that are together faster than this many times their own rate were disturbed in the run
-/// of one client: such rates show no limit.
+/// Clients faster together than this many times their own rate were disturbed in the run of one
+/// client: such rates show no limit.
 const IMPOSSIBLE: f64 = 1.15;
 
 const BUSY_PERCENT: f64 = 90.0;
@@ -22,7 +22,7 @@ const BUSY_PERCENT: f64 = 90.0;
 /// The rest of a link's speed goes to headers and pauses of the protocol.
 const LINK_PERCENT: f64 = 85.0;
 
-/// Returns the scaling of each workload measured with several numbers of clients.
+/// Returns one for each workload measured with several numbers of clients.
 pub fn scalings(points: &[Point]) -> Vec<Scaling> {
     let mut questions: Vec<Question> = Vec::new();
     for question in points.iter().filter_map(of_any_clients) {
@@ -113,8 +113,7 @@ fn limit_of_growth(
     if growth.knee < growth.most { ScalingLimit::Server } else { ScalingLimit::Undecided }
 }
 
-/// Returns the scaling of each operation on files measured with several numbers of clients, from
-/// results of one plan; `ranks` are the clients.
+/// Requires results of one plan.
 pub fn operation_scalings(measured: &[MetadataResult], ranks: &[Client]) -> Vec<OperationScaling> {
     let of = |operation| operation_scaling(operation, measured, ranks);
     Operation::ALL.into_iter().filter_map(of).collect()
@@ -188,8 +187,8 @@ fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
         .collect()
 }
 
-/// Returns whether the median client is about as fast as a client by itself. If not, all share a
-/// limit, and a faster client would only take from the others.
+/// Returns whether the median client is about as fast as one by itself. If not, all share a limit,
+/// and a faster client would only take from the others.
 fn are_others_free(steps: &[ScalingStep], most: &PointClients) -> bool {
     let alone = steps.first().filter(|step| step.clients == 1);
     let rates: Vec<f64> = most.each.iter().map(|one| one.throughput_bytes_per_s).collect();

@@ -13,7 +13,7 @@ pub struct SharedFile {
     pub request: u64,
     /// Distance, in ranks, to the part that each rank reads.
     pub shift: u64,
-    /// The file is written, and made if it does not exist.
+    /// Written, and made if it does not exist.
     pub writes: bool,
 }
 

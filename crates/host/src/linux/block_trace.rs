@@ -1,4 +1,4 @@
-//! The block layer's trace points (Linux, Documentation/trace/ftrace.rst).
+//! The block layer's trace points (Documentation/trace/ftrace.rst).
 
 use super::facts::{self, Roots};
 use super::trace_instance::TraceInstance;
@@ -11,7 +11,7 @@ const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_comple
 
 const FILTER: &str = "dev == ";
 
-/// The buffer of a CPU, for about 60,000 events.
+/// Per CPU: about 60,000 events.
 const BUFFER_KIB: u32 = 4096;
 
 type Number = (u32, u32);
@@ -42,8 +42,7 @@ impl BlockTrace {
         Ok(BlockTrace { instance, disks, own })
     }
 
-    /// Returns times of the program's own requests, and of all; empty if events were lost. `at`
-    /// converts kernel time.
+    /// Returns times of the program's own requests, then of all. `at` converts kernel time.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.instance.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.instance.path("trace"))?);
@@ -122,7 +121,6 @@ struct Bio {
     own: bool,
 }
 
-/// Returns `None` if the trace lost events.
 fn times(
     trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,
@@ -177,8 +175,7 @@ fn times(
     Ok(Some(vec![own_sum, all]))
 }
 
-/// Returns whether a header line shows overwritten events: `# entries-in-buffer/entries-written:
-/// 10/12 #P:2`.
+/// Parses `# entries-in-buffer/entries-written: 10/12 #P:2`: unequal if events were overwritten.
 fn lost(line: &str) -> bool {
     let counts = line.strip_prefix("# entries-in-buffer/entries-written: ");
     let counts = counts.and_then(|counts| counts.split_whitespace().next()?.split_once('/'));

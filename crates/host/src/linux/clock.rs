@@ -13,7 +13,7 @@ pub(crate) struct Clock {
     factor: u64,
 }
 
-/// The time of a calibration: its ends are accurate to about 15 ns (see [`together`]), so 60 ppm.
+/// Its ends are accurate to about 15 ns (see [`together`]), so 60 ppm.
 const CALIBRATION_NS: Nanos = 500_000;
 
 const TRIES: usize = 8;
@@ -68,7 +68,7 @@ impl Time for Clock {
         self.base_ns + ((u128::from(passed) * u128::from(self.factor)) >> 32) as u64
     }
 
-    /// Spins the last 60 us because a sleep ends late.
+    /// Spins at the end, because a sleep ends late.
     fn pass(self, for_ns: Nanos) {
         const SPIN_NS: Nanos = 60_000;
         let end = self.now() + for_ns;
@@ -81,7 +81,7 @@ impl Time for Clock {
     }
 }
 
-/// Reads both clocks several times, as interrupts come between, and returns the closest pair.
+/// Returns the closest of several pairs, as interrupts come between.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();

@@ -1,5 +1,4 @@
-//! Counters read before and after a run. Each meter opens its files once and rereads them without
-//! allocating.
+//! Counters around a run, from files opened once and reread without allocation.
 
 mod disturbance;
 mod others;
@@ -16,7 +15,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// The unit of the kernel's block counters on every device (Linux, Documentation/block/stat.rst).
+/// On every device (Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
 const READ_BYTES: usize = 1024;
@@ -51,8 +50,8 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// Meters processor time. Process time is exact to a microsecond; machine time derives from idle
-/// time in clock ticks (usually 10 ms), refined by the nanoseconds of a version-1 `cpuacct` group.
+/// Process time is exact to a microsecond; machine time comes from idle clock ticks (usually 10
+/// ms), refined by a version-1 `cpuacct` group.
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -64,21 +63,21 @@ pub struct CpuMeter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
     pub at_ns: Nanos,
-    /// User time of this process, all threads.
+    /// All threads of this process.
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Idle time over all CPUs, including I/O wait.
+    /// All CPUs, including I/O wait.
     pub idle_ns: Nanos,
-    /// Time taken by the hypervisor, over all CPUs.
+    /// Taken by the hypervisor from all CPUs.
     pub steal_ns: Nanos,
-    /// Time of all tasks, if the kernel counts it in nanoseconds.
+    /// All tasks, if the kernel counts in nanoseconds.
     pub tasks_ns: Option<Nanos>,
 }
 
-/// Recent CPU use of other programs, subtracted from a run's machine time.
+/// Other programs' recent CPU use, subtracted from machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleBaseline {
-    /// CPUs in use: 0.02 is 20 ms per second, over all CPUs.
+    /// 0.02 is 20 ms per second, over all CPUs.
     pub busy_processors: f64,
     pub observed_ns: Nanos,
 }
@@ -86,7 +85,7 @@ pub struct IdleBaseline {
 impl IdleBaseline {
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
-    /// Warns if other programs make a run's CPU time uncertain.
+    /// Warns that other programs make CPU time uncertain.
     pub fn warning(&self) -> Option<Warning> {
         // An idle system's housekeeping uses less than a tenth of a CPU.
         (self.busy_processors > 0.1).then(|| {
@@ -99,7 +98,7 @@ impl IdleBaseline {
 }
 
 impl CpuMeter {
-    /// Opens the meter; fails if `/proc/stat` cannot be read.
+    /// Fails if `/proc/stat` cannot be read.
     pub fn open(roots: &Roots) -> Result<Self> {
         let tasks = super::facts::cgroup_v1_root(roots, "cpuacct")
             .and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
@@ -115,7 +114,7 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// Reads the counters; fails without a `cpu` line in `/proc/stat`.
+    /// Fails without a `cpu` line in `/proc/stat`.
     pub fn read(&self) -> Result<CpuSnapshot> {
         let mut buffer = [0; READ_BYTES];
         let text = self.stat.read(&mut buffer)?;
@@ -145,7 +144,7 @@ impl CpuMeter {
         })
     }
 
-    /// Returns the time used: the machine's less the baseline, but this process's own or more.
+    /// Subtracts the baseline, but leaves at least this process's own time.
     pub fn used(
         &self,
         before: &CpuSnapshot,
@@ -202,13 +201,13 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// Counts of this process since its start.
+/// Counts since the start of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
     pub context_switches: u64,
     pub major_faults: u64,
     pub minor_faults: u64,
-    /// Processor time of all threads: user, system.
+    /// All threads: user, system.
     pub cpu_ns: [u64; 2],
 }
 
@@ -230,35 +229,32 @@ impl ProcessCounts {
     }
 }
 
-/// Meters several block devices together.
+/// Meters several devices together.
 pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
 
-/// Counters summed over the devices, as in Linux, Documentation/block/stat.rst.
+/// Sums over the devices (Documentation/block/stat.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
     pub devices: u64,
-    /// Reads: completed, merged, 512-byte sectors, total milliseconds.
+    /// Completed, merged, 512-byte sectors, total milliseconds.
     pub reads: [u64; 4],
-    /// Writes, as in `reads`.
+    /// As `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
-    /// Milliseconds with a request in flight, summed over devices; sampled at the scheduler tick,
-    /// which overstates many short requests.
+    /// Summed over devices; sampled at the scheduler tick, which overstates many short requests.
     pub busy_ms: u64,
     pub weighted_ms: u64,
-    /// Discards, as in `reads` (Linux 4.18 and later).
+    /// As `reads` (Linux 4.18 and later).
     pub discards: [u64; 4],
-    /// Flushes completed, and their total milliseconds (Linux 5.5 and later).
+    /// Completed, total milliseconds (Linux 5.5 and later).
     pub flushes: [u64; 2],
 }
 
 impl DeviceMeter {
-    /// Opens devices or partitions by kernel name (`nvme0n1`, `sda1`).
-    ///
-    /// # Errors
-    /// No such device; [`Error::Unsupported`] if its counters are switched off.
+    /// Opens devices or partitions by kernel name (`sda1`); [`Error::Unsupported`] if counters are
+    /// switched off.
     pub fn open<S: AsRef<str>>(roots: &Roots, names: &[S]) -> Result<Self> {
         let mut gauges = Vec::with_capacity(names.len());
         for name in names {
@@ -276,7 +272,7 @@ impl DeviceMeter {
         Ok(Self { gauges })
     }
 
-    /// Reads the counters; fails if a device is gone.
+    /// Fails if a device is gone.
     pub fn read(&self) -> Result<DeviceSnapshot> {
         let mut sum =
             DeviceSnapshot { devices: self.gauges.len() as u64, ..DeviceSnapshot::default() };
@@ -328,22 +324,19 @@ pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// I/O of this process since its start, ended threads included.
+/// I/O since the start of this process, ended threads included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
-    /// Bytes read from block devices.
+    /// From block devices.
     pub read_bytes: u64,
-    /// Bytes written to block devices; a buffered write counts when it dirties the cache.
+    /// A buffered write counts when it dirties the cache.
     pub write_bytes: u64,
-    /// Bytes never written because a file was removed or truncated.
+    /// Never written because a file was removed or truncated.
     pub cancelled_write_bytes: u64,
 }
 
 impl ProcessIoMeter {
-    /// Opens `/proc/self/io`.
-    ///
-    /// # Errors
-    /// The kernel does not account I/O by task.
+    /// Fails if the kernel does not account I/O by task.
     pub fn open(roots: &Roots) -> Result<Self> {
         Ok(Self { gauge: Gauge::open(roots.proc.join("self/io"))? })
     }
@@ -366,7 +359,7 @@ impl ProcessIoMeter {
 }
 
 impl ProcessIo {
-    /// Returns bytes read and written, as in [`machine::Usage::block_bytes`].
+    /// Returns bytes read and written, as [`machine::Usage::block_bytes`].
     pub fn since(&self, before: &ProcessIo) -> (u64, u64) {
         (
             self.read_bytes.saturating_sub(before.read_bytes),

@@ -1,4 +1,4 @@
-//! Discards a target's data, so that a drive can erase its flash in advance.
+//! Discards data, so that a drive can erase its flash in advance.
 
 use super::member::Member;
 use machine::{Error, Result, TargetKind};
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The bytes discarded by one call: few enough for a prompt interrupt.
+/// Few enough bytes for a prompt interrupt.
 const STEP: u64 = 64 << 30;
 
 pub(crate) fn discard(member: &Member, interrupted: impl Fn() -> bool) -> Result<()> {
@@ -48,7 +48,7 @@ fn device(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Reserves the space again, so that later writes cannot run out of space.
+/// Reserves the space again, so that later writes cannot run out of it.
 fn punch(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, from, bytes)?;
     match fallocate(file, FallocateFlags::empty(), from, bytes) {

@@ -1,4 +1,4 @@
-//! Whole files through the kernel, in halfpower's own directories.
+//! Whole files, in halfpower's own directories.
 
 mod directories;
 mod removal;
@@ -31,10 +31,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use worker::FileWorker;
 
-/// The suffix of directories, named `halfpower-MARK.files`; their creator holds a lock on them.
+/// Names are `halfpower-MARK.files`; the creator holds a lock on the directory.
 const SUFFIX: &str = ".files";
 
-/// The access to whole files on this computer.
+/// Whole files on this computer.
 pub struct HostFiles {
     clock: Clock,
     cpu: Option<CpuMeter>,
@@ -43,7 +43,7 @@ pub struct HostFiles {
 }
 
 impl HostFiles {
-    /// Opens the counters that this kernel has, for [`FileSystem::usage`].
+    /// Opens the counters that this kernel has.
     pub fn new() -> Self {
         let roots = Roots::default();
         HostFiles {
@@ -170,7 +170,7 @@ impl HostArea {
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
-    /// The directory around it, and its name there; `None` if another process made it.
+    /// Parent and name; `None` if another process made it.
     made: Option<(File, OsString)>,
     handle: File,
     /// Buffer size of C's standard I/O.
@@ -242,8 +242,8 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Removes file directories of killed runs in `location`: those with our mark and no lock. Returns
-/// their number; other programs' files stay and are in [`crate::cleanup()`].
+/// Removes directories of killed runs, with our mark and no lock. Returns their number; other
+/// programs' files stay, as [`crate::cleanup()`] reports.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };

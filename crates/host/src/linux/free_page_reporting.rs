@@ -1,9 +1,7 @@
-//! Free page reporting: a guest reports free memory to its hypervisor (virtio 1.2, section
-//! 5.5.6.7), which reclaims it and must find each page again at its next use.
-//!
-//! A page cache that grows into such memory fills at a fifteenth of its usual rate
-//! (docs/performance.md). Whether it does depends on the seconds before the run, so a run that
-//! fills the cache first uses as much memory.
+//! A guest reports free memory to its hypervisor (virtio 1.2, section 5.5.6.7), which must find
+//! each page again at its next use. A page cache that grows into it fills at a fifteenth of its
+//! usual rate (docs/performance.md), depending on the seconds before the run. So a run that fills
+//! the cache first uses as much memory.
 
 use super::facts::Roots;
 use super::sys;
@@ -13,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The balloon device's feature bit VIRTIO_BALLOON_F_PAGE_REPORTING.
+/// VIRTIO_BALLOON_F_PAGE_REPORTING of the balloon device.
 const REPORTING_BIT: usize = 5;
 
 /// Less missing memory does not affect a run.
@@ -27,8 +25,8 @@ const LONGEST: Duration = Duration::from_secs(2);
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
-/// A pass that is faster than the last by this factor asks for another: the kernel uses different
-/// pages each time.
+/// A pass this much faster than the last asks for another: the kernel uses different pages each
+/// time.
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
@@ -41,8 +39,8 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// Drops the page cache of a range, and first reads more of it if the guest then lacks memory for
-/// `wanted` bytes. Returns a sentence if memory had been reclaimed.
+/// First reads as much as the range lacks of `wanted` bytes. Returns a sentence if memory had been
+/// reclaimed.
 pub(crate) fn drop_cache(
     file: &File,
     (start, len): (u64, u64),
@@ -75,7 +73,7 @@ pub(crate) fn drop_cache(
     })
 }
 
-/// Returns bytes per second; `None` if the target is slower.
+/// Returns bytes per second.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();

@@ -26,11 +26,11 @@ static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 /// The device and inode of a file, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
-/// Other programs may close the file late: a refused run, or the kernel after a program's end.
+/// Other programs may close late: a refused run, or the kernel after a program's end.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// No other run can write the file while the result lives: a device is held exclusively (O_EXCL), a
-/// file by its lock. A signature, or a possible use that the kernel does not show, needs the user's
+/// Holds a device exclusively (O_EXCL), a file by its lock: no other run can write it while the
+/// result lives. A signature, or a possible use that the kernel does not show, needs the user's
 /// confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
@@ -121,8 +121,7 @@ pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) ->
     ))
 }
 
-/// Returns possible uses that the kernel does not show; fails for a certain one. A group's
-/// processes may write the file.
+/// Returns possible uses; fails for a certain one. A group's processes may write the file.
 fn unused(
     file: &File,
     is_device: bool,

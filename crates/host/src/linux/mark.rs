@@ -1,8 +1,7 @@
-//! Marks a file that the user named and that is kept for reuse, with an extended attribute or a
-//! small file next to it.
-//!
-//! The mark has inode number, size and times. Programs cannot set the change time (ctime): an equal
-//! one means an unchanged file if each later change gets another, which [`Named::keep`] proves.
+//! Marks a file that the user named and that is kept for reuse, in an extended attribute or a small
+//! file next to it: inode number, size and times. Programs cannot set the change time (ctime): an
+//! equal one means an unchanged file if each later change gets another, which [`Named::keep`]
+//! proves.
 
 use super::sys;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
@@ -24,11 +23,11 @@ const LONGEST: usize = 160;
 /// Attempts to predict a write's time: the clock may advance between ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
-/// The wait for a tick: several of any kernel's clock (10 ms at 100 Hz). A file system with coarser
-/// times proves nothing.
+/// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves
+/// nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The wait for the kernel, which closes an io_uring ring's files late.
+/// The kernel closes an io_uring ring's files late.
 const CLOSING: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy)]
@@ -38,7 +37,7 @@ pub(crate) struct Named<'a> {
     pub(crate) file: &'a File,
 }
 
-/// A time in seconds and nanoseconds.
+/// Seconds and nanoseconds.
 type Time = (i64, i64);
 
 fn changed(metadata: &Metadata) -> Time {
@@ -75,8 +74,7 @@ fn unproven(why: &str) -> io::Error {
 }
 
 impl Named<'_> {
-    /// # Errors
-    /// A change could go undetected, or the mark cannot be written: the file belongs to its user.
+    /// Fails if a change could go undetected: then the file belongs to its user.
     pub(crate) fn keep(self) -> io::Result<()> {
         let kept = self.write().and_then(|()| {
             // A program that has mapped the file can write it without changing its times (tmpfs).

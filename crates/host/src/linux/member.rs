@@ -1,4 +1,4 @@
-//! The members of a target: files and devices that the user named, and test files.
+//! A target's members: named files and devices, and test files.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
@@ -14,7 +14,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The initial size of a file that grows: enough to probe direct I/O's alignment.
+/// Enough to probe direct I/O's alignment.
 const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Member {
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
     pub(crate) writable: bool,
-    /// The file, held for the target's life: a writable device exclusively, a writable file locked.
+    /// Held for the target's life: a writable device exclusively, a writable file locked.
     file: Arc<File>,
     made: Option<OwnedFile>,
     to_fill: Option<FillTo>,
@@ -33,9 +33,9 @@ pub(crate) struct Member {
 enum FillTo {
     End,
     Time,
-    /// Lengthens the file only, and reserves space if `true`.
+    /// Lengthens only, and reserves space if `true`.
     Longer(bool),
-    /// Fills this many bytes at the start; requests write the rest.
+    /// Fills these bytes at the start; requests write the rest.
     Start(u64),
 }
 
@@ -257,7 +257,7 @@ impl Member {
         })
     }
 
-    /// Returns the file system, the bytes needed, and the bytes free.
+    /// Returns the file system, bytes needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;

@@ -1,4 +1,4 @@
-//! Memory bandwidth, with one thread and with all: the ceiling of buffered I/O.
+//! Memory bandwidth, the ceiling of buffered I/O.
 
 use super::clock::Clock;
 use super::facts::{Roots, memory_left};
@@ -14,7 +14,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
 
-/// The maximum size of a buffer: several times a thread's share of any CPU cache, if memory allows.
+/// Several times a thread's share of any CPU cache.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Smaller buffers would measure the caches.
@@ -23,7 +23,7 @@ const MIN_BYTES: u64 = 8 << 20;
 /// Each thread has two buffers, and an in-memory file.
 const BUFFERS: u64 = 3;
 
-/// A divisor of the available bytes.
+/// Divides the available bytes.
 const SHARE: u64 = 2;
 
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
@@ -139,7 +139,7 @@ fn rates(
     Ok((0..KINDS.len()).map(of).collect())
 }
 
-/// Times passes without the first; three or more, since a single one has no interval.
+/// Omits the first pass; makes three or more, since a single one has no interval.
 fn passes(
     clock: Clock,
     for_ns: Nanos,

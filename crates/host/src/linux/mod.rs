@@ -47,12 +47,11 @@ pub use sys::{file_system_space, stack_limit};
 pub use target::{DEFAULT_CHUNK, HostTarget};
 pub use task_files::{HostTaskFile, HostTaskFiles};
 
-/// The pause after filling test files: after heavy load, a virtual machine's thread with one
-/// request at a time is slower for up to two seconds, but not after this pause
-/// (docs/performance.md).
+/// After heavy load, a virtual machine's thread with one request at a time is slower for up to two
+/// seconds, but not after this pause (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 
-/// Removes test files of killed runs, never of running ones. Returns their number and bytes.
+/// Leaves files of running processes. Returns the number and bytes removed.
 pub fn remove_leftovers(directory: &Path) -> (u32, u64) {
     owned_file::remove_leftovers(directory)
 }
@@ -61,16 +60,15 @@ fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Identifies this process's monotonic clock: the kernel, and the offset of a time namespace
-/// (time_namespaces(7)). Empty if unknown.
+/// Identifies the monotonic clock: the kernel and the time namespace (time_namespaces(7)). Empty if
+/// unknown.
 pub fn clock_space() -> String {
     let boot = boot_id();
     let namespace = std::fs::read_link("/proc/self/ns/time");
     namespace.map_or(String::new(), |name| format!("{} {}", boot.trim(), name.display()))
 }
 
-/// Identifies the running kernel and its set of process numbers: in both the same, a number means
-/// the same process.
+/// If two are equal, a number means the same process.
 pub fn process_space() -> String {
     let boot = boot_id();
     let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -88,7 +86,7 @@ pub fn waiting_threads() -> usize {
     ::files::entries(threads).filter(is_waiting).count()
 }
 
-/// Returns the wear of the drives under these devices, from smartctl.
+/// Asks smartctl once for each drive.
 pub fn wear(devices: &[String]) -> Vec<machine::Wear> {
     let roots = facts::Roots::default();
     let mut all: Vec<machine::Wear> = Vec::new();
@@ -110,7 +108,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Opens this computer; setting `interrupt` ends runs with [`machine::Error::Interrupted`].
+    /// Setting `interrupt` ends runs with [`machine::Error::Interrupted`].
     pub fn new(interrupt: &'static AtomicBool) -> Host {
         clock::Clock::begin();
         let memory_is_reclaimed =
@@ -119,7 +117,7 @@ impl Host {
         Host { interrupt, meters, memory_is_reclaimed, allowance: None }
     }
 
-    /// Limits the bytes that are written.
+    /// Limits the bytes written.
     #[must_use]
     pub fn allowing(self, allowance: Arc<Allowance>) -> Host {
         Host { allowance: Some(allowance), ..self }

@@ -1,5 +1,5 @@
 //! Files that halfpower creates: locked before they get a name, removed when dropped. A later run
-//! removes a killed run's files with generated names; others belong to the user.
+//! removes a killed run's generated names; other files belong to the user.
 
 use super::mark::Named;
 use super::sys;
@@ -22,8 +22,8 @@ const ATTEMPTS: u32 = 100;
 
 pub(super) const SUFFIX: &str = ".tmp";
 
-/// A file that halfpower made. It has a name because file systems treat an unnamed file (O_TMPFILE)
-/// differently: btrfs does not log its fsync, ext4 keeps it on the orphan list.
+/// Has a name because file systems treat an unnamed file (O_TMPFILE) differently: btrfs does not
+/// log its fsync, ext4 keeps it on the orphan list.
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
     pub(crate) path: PathBuf,
@@ -32,7 +32,7 @@ pub(crate) struct OwnedFile {
     file: Arc<File>,
     is_named: bool,
     kept: bool,
-    /// Whether an earlier run kept it, and nothing has written it since.
+    /// An earlier run kept it, and nothing has written it since.
     untouched: AtomicBool,
 }
 
@@ -266,7 +266,7 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// Returns the bytes of a removed file.
+/// Returns the bytes removed.
 fn remove_leftover(
     directory: &File,
     name: &OsStr,
@@ -280,7 +280,7 @@ fn remove_leftover(
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
-/// Returns the number of files removed, and their bytes.
+/// Returns number and bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
@@ -300,7 +300,6 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// Returns `None` if the file may have changed, or is in use.
 pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let name = path.file_name()?.to_owned();
     // Opening a device may have side effects.
@@ -335,8 +334,7 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     })
 }
 
-/// Returns the size of a kept file that the next run may reuse; `None` if it is the user's, or in
-/// use.
+/// Returns the size for reuse; `None` if the file is the user's, or in use.
 pub fn kept_bytes(path: &Path) -> Option<u64> {
     kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }

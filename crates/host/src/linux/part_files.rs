@@ -1,4 +1,4 @@
-//! Opens the files of a part, in the requested allocation and page cache state.
+//! Opens a part's files with the requested allocation and cache state.
 
 use super::owned_file::{OwnedFile, reopen};
 use super::run::Context;
@@ -159,7 +159,7 @@ fn make_scratch(
     Ok(scratch)
 }
 
-/// `wanted` are the bytes that the hypervisor may have reclaimed.
+/// `wanted` bytes may have been reclaimed by the hypervisor.
 pub(super) fn prepare_cache(
     context: &Context<'_>,
     files: &PartFiles,

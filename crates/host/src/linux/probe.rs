@@ -1,4 +1,4 @@
-//! Probes an open target with a few reads before it is measured.
+//! Probes an open target with a few reads.
 
 use super::member::Member;
 use super::sys;

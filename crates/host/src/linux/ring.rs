@@ -45,7 +45,7 @@ const PRIORITY: u64 = 0xffff << 16;
 /// IOSQE_IO_LINK: the next entry starts when this one succeeds in full.
 const LINKED: u64 = 1 << 2;
 
-/// The mapping offset of the submission entries (IORING_OFF_SQES).
+/// IORING_OFF_SQES.
 const OFFSET_OF_ENTRIES: libc::off_t = 0x1000_0000;
 
 /// `struct io_sqring_offsets`.
@@ -105,7 +105,7 @@ struct SubmissionEntry {
     flags: u32,
     data: u64,
     buffer: u32,
-    /// Index of the registered file that is opened or closed, plus one.
+    /// The registered file's index, plus one.
     slot: u32,
     unused: [u64; 2],
 }
@@ -253,7 +253,7 @@ pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
     tail: u32,
-    /// The index at which the ring is full: a round after the first entry not taken by the kernel.
+    /// A round after the first entry that the kernel has not taken.
     full_at: u32,
     completions: NonNull<Completed>,
     completion_mask: u32,
@@ -319,12 +319,12 @@ impl Rings {
         })
     }
 
-    /// Registers files for the life of the rings; -1 leaves an index empty.
+    /// Keeps files for the life of the rings; -1 leaves an index empty.
     pub(super) fn register_files(&self, fds: &[RawFd]) -> io::Result<()> {
         self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len())
     }
 
-    /// Registers a buffer as index 0; fails at the limit on locked memory.
+    /// Makes a buffer index 0; fails at the limit on locked memory.
     ///
     /// # Safety
     /// The memory outlives the rings.
@@ -367,8 +367,8 @@ impl Rings {
         true
     }
 
-    /// Rings that use this must use it for all entries: [`Rings::push`] does not clear the fields
-    /// of the previous entry.
+    /// Rings that use this must use it for all entries: [`Rings::push`] clears no fields of the
+    /// previous entry.
     pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
         if self.tail == self.full_at {
             return false;
@@ -394,8 +394,8 @@ impl Rings {
         self.enter(completions, IoringEnterFlags::GETEVENTS)
     }
 
-    /// Submits and waits; fails with ETIME if the time ends with nothing submitted. After
-    /// `min_wait_us` one completion is enough; 0: never.
+    /// Fails with ETIME if the time ends with nothing submitted. After `min_wait_us` one completion
+    /// is enough; 0: never.
     pub(super) fn submit_and_wait_within(
         &mut self,
         completions: u32,
@@ -462,8 +462,8 @@ fn refused(taken: i32) -> io::Error {
     io::Error::from_raw_os_error(-taken)
 }
 
-/// Calls `io_uring_enter`; a negative result is an error number. Library wrappers turn it into
-/// other forms, which costs a dozen instructions per request.
+/// A negative result is an error number. Library wrappers cost a dozen instructions more per
+/// request.
 ///
 /// # Safety
 /// The queued entries refer to memory and files that outlive them.

@@ -1,4 +1,4 @@
-//! One run: prepare the target, start the streams together, read the counters before and after.
+//! One run, from preparing the target to reading the counters.
 
 use super::block_trace::BlockTrace;
 use super::clock::Clock;
@@ -238,7 +238,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
 
 const OTHER_BYTES: u64 = 2 << 20;
 
-/// Refuses streams with larger buffers than there is memory: the kernel would kill a program.
+/// Refuses larger buffers than there is memory: the kernel would kill a program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -416,7 +416,7 @@ struct Paths {
     fds: Vec<RawFd>,
     end: u64,
     stripe: Option<StripeSet>,
-    /// Bytes of data after which writes repeat.
+    /// Writes repeat after these bytes.
     walk: u64,
 }
 

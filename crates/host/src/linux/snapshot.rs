@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// The minimum watch: several scheduler ticks. It repeats, for programs that start during a study.
+/// Several scheduler ticks. The watch repeats, for programs that start during a study.
 const MIN_WATCH_NS: Nanos = 100_000_000;
 
 pub(crate) struct MachineMeters {
@@ -26,7 +26,7 @@ pub(crate) struct MachineMeters {
 }
 
 struct Others {
-    /// Absent until a background thread has read them.
+    /// `None` until a background thread has read them.
     watched: Option<Watched>,
     own_processes: Vec<u32>,
 }
@@ -84,7 +84,7 @@ pub(crate) struct Meters<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// The time of a clock that continues while the computer is suspended.
+    /// On a clock that continues while the computer is suspended.
     boot_at: Nanos,
     waited_ns: Option<Nanos>,
 }
@@ -95,8 +95,8 @@ impl Moment {
     }
 }
 
-/// Returns how long this process did not run, and why. `gaps`: no thread read the clock;
-/// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
+/// `gaps`: no thread read the clock; `steal_ns`: taken by the hypervisor; `held_ns`: throttled by a
+/// quota.
 pub(crate) fn pause(
     before: &Moment,
     after: &Moment,
@@ -194,7 +194,7 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Returns the device use of each part.
+    /// Returns the device use by part.
     pub(crate) fn between(
         &self,
         before: &Snapshot,

@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
-/// Returns the page size from libc: rustix reads the auxiliary vector, which crashes under
-/// valgrind.
+/// Asks libc: rustix reads the auxiliary vector, which crashes under valgrind.
 pub(crate) fn page_size() -> usize {
     // SAFETY: it only returns a number, which every Linux has.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
@@ -42,7 +41,7 @@ fn lock(file: &File, operation: fs::FlockOperation) -> io::Result<()> {
     }
 }
 
-/// Fails unless [`path_of`] works, which needs `/proc`.
+/// Fails without `/proc`, which [`path_of`] needs.
 pub(crate) fn check_proc() -> machine::Result<()> {
     if Path::new("/proc/self/fd").exists() {
         return Ok(());
@@ -56,8 +55,8 @@ pub(crate) fn is_locked(file: &File) -> bool {
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Returns whether a process, loop device or file system has the file open for writing. `file` must
-/// be open for reading. `None` if file system or permissions do not allow the query.
+/// Returns whether a process, loop device or file system has the file open for writing; `None` if
+/// file system or permissions forbid the query. `file` must be open for reading.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {
@@ -75,12 +74,12 @@ pub(crate) fn is_written(file: &File) -> Option<bool> {
     }
 }
 
-/// Returns a path to an open file, even if its own path now leads elsewhere.
+/// Works even if the file's own path now leads elsewhere.
 pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Returns the first thread's stack limit in bytes (`ulimit -s`); `None` if unlimited.
+/// Returns the first thread's limit in bytes (`ulimit -s`); `None` if unlimited.
 pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
@@ -95,7 +94,7 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
 }
 
-/// Returns the size of a path's file system; `None` if the path does not exist.
+/// Returns `None` if the path does not exist.
 pub fn file_system_space(path: &Path) -> Option<FileSystemSpace> {
     let stat = fs::statvfs(path).ok()?;
     Some(FileSystemSpace {
@@ -125,7 +124,7 @@ pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
-/// Returns the cached bytes of a range, from cachestat(2), Linux 6.5 and later.
+/// Needs Linux 6.5 (cachestat(2)).
 pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64> {
     // Cached, dirty, under writeback, evicted, recently evicted; in pages.
     let (range, mut pages) = ([start, len], [0u64; 5]);
@@ -142,12 +141,12 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * page_size() as u64) }
 }
 
-/// The number of cachestat(2) on all architectures except Alpha; libc lacks it on some.
+/// On all architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Reads a range from the page cache; returns whether all of it was cached, `false` also if the
-/// file system cannot decide without blocking. A kernel that begins to read (Linux 5.11 and later)
-/// may be done before it looks: ask [`cached_bytes`] there.
+/// Returns whether all of a range was cached; `false` also if the file system cannot decide without
+/// blocking. A kernel that begins to read (Linux 5.11 and later) may be done before it looks: ask
+/// [`cached_bytes`] there.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();
     let mut parts = [io::IoSliceMut::new(into)];
@@ -158,9 +157,8 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
     }
 }
 
-/// Returns the block that direct I/O needs to reach the device: smaller requests are served from
-/// the page cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports
-/// as its block size. 1 if unknown.
+/// Smaller direct requests are served from the page cache: btrfs does so below its sector size
+/// (btrfs(5), "direct I/O"), which it reports as its block size. 1 if unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file)
         .ok()
@@ -168,7 +166,7 @@ pub(crate) fn direct_block(file: &File) -> u32 {
     known.and_then(|reported| u32::try_from(reported.f_bsize).ok()).unwrap_or(1)
 }
 
-/// Returns whether a file is on ZFS, by OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
+/// Compares with OpenZFS's `ZFS_SUPER_MAGIC`.
 pub(crate) fn is_on_zfs(file: &File) -> bool {
     fs::fstatfs(file).is_ok_and(|reported| reported.f_type as i128 == 0x2fc1_2fc1)
 }
@@ -194,7 +192,7 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Syncs a file; ignores one without stable storage, such as `/dev/null`.
+/// Ignores a file without stable storage, such as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
         Ok(metadata)
@@ -207,7 +205,7 @@ pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     })
 }
 
-/// Sets the priority of the calling thread and of threads it starts later.
+/// Affects the calling thread and threads it starts later.
 pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     const THIS_THREAD: libc::c_long = 0;
     const WHO_PROCESS: libc::c_long = 1;

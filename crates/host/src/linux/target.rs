@@ -31,7 +31,7 @@ pub struct HostTarget {
     order: Vec<u32>,
     chunk: u64,
     parity: Option<(Raid5, Arc<BusyRows>)>,
-    /// Whether to trust the parity that an earlier run left.
+    /// Trusts the parity that an earlier run left.
     as_is: bool,
     pub(crate) grown: bool,
     scratch: Mutex<Vec<OwnedFile>>,
@@ -126,7 +126,7 @@ impl HostTarget {
         })
     }
 
-    /// Returns the maximum bytes that [`HostTarget::fill`] writes, apart from the parity.
+    /// The maximum, apart from the parity.
     pub(crate) fn fill_bytes(&self) -> u64 {
         self.members.iter().map(Member::fill_bytes).sum()
     }
@@ -347,7 +347,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// With parity, this is the share for writes of whole rows.
+/// With parity, the share for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

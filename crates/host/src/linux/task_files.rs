@@ -1,4 +1,4 @@
-//! Files that the tasks of a parallel program use under the user's names.
+//! Files that a parallel program's tasks use under the user's names.
 
 use super::clock::Clock;
 use super::hold::{check_number, explain_open, hold};
@@ -23,7 +23,7 @@ pub struct HostTaskFiles {
 }
 
 impl HostTaskFiles {
-    /// Makes the files of tasks, which setting `interrupt` ends.
+    /// Setting `interrupt` ends the tasks.
     pub fn new(interrupt: &'static AtomicBool) -> HostTaskFiles {
         Clock::begin();
         HostTaskFiles { interrupt }

@@ -1,4 +1,4 @@
-//! Our own trace instances (Linux, Documentation/trace/ftrace.rst, "Instances"): events go to their
+//! Our own trace instances (Documentation/trace/ftrace.rst, "Instances"): events go to their
 //! buffers only, and other users of tracing keep their settings.
 
 use std::fs;
@@ -19,8 +19,8 @@ pub(crate) const MARKS: [(&str, &str); 4] = [
     ("syscalls/sys_enter_sync", RECORDING),
 ];
 
-/// A filter that every event passes, so that its text only marks an instance. The kernel gives a
-/// filter at the first reading only, which is of 32 bytes.
+/// Every event passes: the text only marks an instance. The kernel gives a filter at the first
+/// reading only, of 32 bytes.
 pub(crate) const RECORDING: &str = "common_preempt_count >= 0";
 
 pub(crate) fn instances() -> Option<PathBuf> {
@@ -66,7 +66,7 @@ impl Drop for TraceInstance {
     }
 }
 
-/// Removes the instances of killed processes, which would trace forever.
+/// They would trace forever.
 pub(crate) fn remove_stale(parent: &Path) {
     for name in files::entries(parent) {
         let dir = parent.join(&name);

@@ -1,5 +1,5 @@
-//! The left-symmetric layout: parity rotates backwards and the data follow it, so sequential reads
-//! visit all members in turn.
+//! Left-symmetric: parity rotates backwards and the data follow it, so sequential reads visit all
+//! members in turn.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ pub(crate) struct Layout {
     pub(crate) chunk: u64,
 }
 
-/// A part of a row in which a request covers the same bytes of adjacent chunks: its parity is one
+/// Part of a row in which a request covers the same bytes of adjacent chunks: its parity is one
 /// piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Band {
@@ -17,7 +17,7 @@ pub(crate) struct Band {
     pub(crate) low: u64,
     pub(crate) width: u32,
     pub(crate) columns: Range<u32>,
-    /// The offset of the first chunk in the request's data; the others follow, a chunk apart.
+    /// The first chunk's offset in the request's data; the others follow, a chunk apart.
     pub(crate) at: u64,
 }
 

@@ -1,7 +1,6 @@
 //! RAID 5 over several open files. A partial write reads old data and parity or the rest of the
-//! row, whichever is fewer.
-//!
-//! Without a journal, a kill between data and parity leaves a row with wrong parity.
+//! row, whichever is fewer. Without a journal, a kill between data and parity leaves a row with
+//! wrong parity.
 
 mod layout;
 mod rows;
@@ -20,7 +19,7 @@ use std::ops::Range;
 
 const RETRY_NS: Nanos = 50_000;
 
-/// The alignment of scratch pieces, for direct I/O.
+/// Scratch pieces are aligned, for direct I/O.
 const PAGE: u64 = 4096;
 
 impl Layout {
@@ -100,7 +99,7 @@ pub(crate) struct Setup<'a, T> {
     pub(crate) tally: &'a PartCounters,
     pub(crate) time: T,
     pub(crate) depth: u32,
-    /// The scratch memory, [`Layout::scratch_bytes`] for each slot; it outlives the session.
+    /// [`Layout::scratch_bytes`] for each slot; outlives the session.
     pub(crate) scratch: (*mut u8, u64),
 }
 
@@ -227,7 +226,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// Returns the way with the fewest reads that does not need the failed member.
+    /// Chooses the fewest reads that do not need the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         match self.how.failed {

@@ -1,4 +1,4 @@
-//! The effect of CPU quotas and pressure on this process.
+//! CPU quotas and pressure on this process.
 
 use super::{Gauge, READ_BYTES};
 use crate::linux::facts::{Roots, pressure_files, processor_counts};
@@ -13,7 +13,7 @@ pub(crate) struct DisturbanceMeter {
 pub(crate) struct DisturbanceSnapshot {
     /// Periods, throttled periods, throttled nanoseconds; by group.
     quotas: Vec<Option<[u64; 3]>>,
-    /// The times of "some" and "full" of CPU, memory and storage.
+    /// "Some" and "full" of CPU, memory and storage.
     pressure: Option<[[Nanos; 2]; 3]>,
 }
 
@@ -45,9 +45,8 @@ impl DisturbanceMeter {
     }
 }
 
-/// Parses `cpu.stat`: microseconds in version 2, nanoseconds in version 1 (Linux,
-/// Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). `None` without
-/// a quota.
+/// See Documentation/admin-guide/cgroup-v2.rst and, for version 1,
+/// Documentation/scheduler/sched-bwc.rst.
 fn quota(text: &str) -> Option<[u64; 3]> {
     let of = |name: &str| {
         text.lines()
@@ -68,7 +67,6 @@ fn pressure(text: &str) -> [Nanos; 2] {
 }
 
 impl DisturbanceSnapshot {
-    /// Returns the throttling in the group that was throttled longest; `None` without a quota.
     pub(crate) fn quota_since(&self, before: &DisturbanceSnapshot) -> Option<QuotaUse> {
         let of = |(now, then): (&Option<[u64; 3]>, &Option<[u64; 3]>)| {
             let (now, then) = ((*now)?, (*then)?);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
-/// CPU time of other programs. Kernel threads are left out: they may do our work.
+/// Leaves out kernel threads: they may do our work.
 pub struct OtherPrograms {
     at_ns: Nanos,
     ticks: HashMap<u32, u64>,
@@ -14,7 +14,7 @@ pub struct OtherPrograms {
 }
 
 impl OtherPrograms {
-    /// Reads the times of all but the `own` processes; empty if `/proc` cannot be read.
+    /// Reads all but the `own` processes; empty if `/proc` cannot be read.
     pub fn now(roots: &Roots, own: &[u32]) -> Self {
         let mut ticks = HashMap::new();
         // The longest line: some 52 numbers and a name.
@@ -37,7 +37,7 @@ impl OtherPrograms {
         kernel_now().saturating_sub(self.at_ns)
     }
 
-    /// Returns the CPUs that the other programs used; 0 if below a tick's resolution.
+    /// Returns 0 if below a tick's resolution.
     pub fn since(&self, before: &OtherPrograms) -> IdleBaseline {
         let observed_ns = self.at_ns.saturating_sub(before.at_ns).max(1);
         // A program that started in between counts with all of its time; one that ended is missed.
@@ -54,7 +54,7 @@ impl OtherPrograms {
 pub struct BusyProgram {
     pub name: String,
     pub processors: f64,
-    /// Bytes from and to storage; of other users' programs only root sees them.
+    /// From and to storage; only root sees other users' programs.
     pub storage_bytes_per_s: f64,
 }
 
@@ -62,7 +62,7 @@ const BUSY_PROCESSORS: f64 = 0.1;
 
 const BUSY_BYTES_PER_S: f64 = 1e6;
 
-/// Returns busy programs after watching this long, busiest first, one entry per name.
+/// Watches this long; returns the busiest first, one entry per name.
 pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgram> {
     let look = || (OtherPrograms::now(roots, &[std::process::id()]), storage_bytes(roots));
     let (before, bytes_before) = look();
@@ -102,7 +102,6 @@ pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgr
     busy
 }
 
-/// Returns each process's bytes from and to storage so far (`/proc/PID/io`, proc(5)).
 fn storage_bytes(roots: &Roots) -> HashMap<u32, u64> {
     let of = |name: &std::ffi::OsString| {
         let pid: u32 = name.to_str()?.parse().ok()?;
@@ -115,7 +114,7 @@ fn storage_bytes(roots: &Roots) -> HashMap<u32, u64> {
     files::entries(&roots.proc).filter_map(|name| of(&name)).collect()
 }
 
-/// Returns user and system ticks, from `/proc/PID/stat` (proc(5)); `None` for a kernel thread.
+/// Parses `/proc/PID/stat` (proc(5)).
 fn program_ticks(stat: &[u8]) -> Option<u64> {
     const KERNEL_THREAD: u64 = 0x0020_0000;
     // The name is in parentheses and may contain any byte.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// The reason why a counter is missing; the measurement is complete without it.
+/// Why a counter is missing; the measurement is complete without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
     #[error(
@@ -48,8 +48,8 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// Counts user-space instructions of this thread and its later threads. Slows context switches: do
-/// not report the run's rate.
+/// Counts user-space instructions of this thread and its later ones. Slows context switches: do not
+/// report the run's rate.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
@@ -65,9 +65,6 @@ struct Reading {
 
 impl PerfCounter {
     /// Opens a stopped counter at zero.
-    ///
-    /// # Errors
-    /// Why it is unavailable.
     pub fn try_open() -> Result<Self, PerfUnavailable> {
         let attributes = Attributes {
             kind: TYPE_HARDWARE,
@@ -111,19 +108,19 @@ impl PerfCounter {
         Ok(counter)
     }
 
-    /// Starts the counter from zero.
+    /// Starts from zero.
     pub fn start(&mut self) {
         // Not by a reset: that keeps the counts of threads that have ended.
         self.start = self.raw().unwrap_or_default();
         self.control(IOCTL_ENABLE);
     }
 
-    /// Stops the counter, which keeps its value.
+    /// Keeps the value.
     pub fn stop(&mut self) {
         self.control(IOCTL_DISABLE);
     }
 
-    /// Returns the count, scaled up if multiplexed; `None` if it never ran.
+    /// Scales the count up if multiplexed; `None` if it never ran.
     pub fn read(&mut self) -> Option<u64> {
         let now = self.raw()?;
         scaled(

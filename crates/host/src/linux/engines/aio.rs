@@ -1,4 +1,4 @@
-//! Linux native asynchronous I/O: `io_submit` and `io_getevents`, called directly.
+//! Calls `io_submit` and `io_getevents` directly.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::session::{Session, TICK_NS, Wait};

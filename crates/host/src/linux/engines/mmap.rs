@@ -20,7 +20,7 @@ pub(crate) struct Mapped<'a> {
 struct Mapping {
     base: *mut u8,
     len: usize,
-    /// Whether each store is followed by a flush: O_DSYNC does not apply to stores.
+    /// A flush follows each store: O_DSYNC does not apply to stores.
     durable: bool,
 }
 

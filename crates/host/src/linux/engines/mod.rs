@@ -1,4 +1,4 @@
-//! How a thread's requests reach the kernel: each engine has a file and a line in `engines!`.
+//! The ways to the kernel: each engine has a file and a line in `engines!`.
 
 mod aio;
 mod mmap;
@@ -87,7 +87,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     }
 }
 
-/// Counts waits for a CPU only from the common start, without allocation.
+/// Counts waits for a CPU only from the common start.
 fn from_the_start<T>(
     ready: Ready<'_>,
     (halt, clock, tally): (Halt<'_>, Clock, &PartCounters),
@@ -102,8 +102,8 @@ fn from_the_start<T>(
     ended
 }
 
-/// Makes the table of engines. Each line: the engine, how its sessions are served, their type, and
-/// its session of no-op requests, if any.
+/// Each line: the engine, how its sessions are served, their type, and its session of no-op
+/// requests, if any.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
         pub(crate) fn available() -> Vec<Engine> {
@@ -161,7 +161,7 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Serves a stream; returns the time of the last completion.
+/// Returns the time of the last completion.
 pub(crate) fn run<S: RequestSource>(
     engine: Engine,
     backend: Option<NullBackend>,

@@ -1,4 +1,4 @@
-//! No I/O: measures the limit of the loops around a session.
+//! No I/O: measures the limit of the loops.
 
 use super::open::{Open, Setup};
 use crate::linux::clock::Clock;

@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 pub(super) struct Setup<'f, 's> {
     pub(super) fds: &'f [RawFd],
-    /// The maximum outstanding requests; each piece of a stripe counts.
+    /// The maximum; each piece of a stripe counts.
     pub(super) entries: u32,
     pub(super) arena: &'s mut Arena,
     pub(super) end: u64,

@@ -1,5 +1,5 @@
-//! Moves blocks through a pipe: `splice` to and from the file, `vmsplice` to and from memory. A
-//! pipe holds 64 KiB by default, so a larger request takes several of both.
+//! Moves blocks through a pipe, which holds 64 KiB by default: a larger request takes several calls
+//! of `splice` and `vmsplice`.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::session::BlockingSession;
@@ -14,7 +14,7 @@ pub(crate) struct Spliced<'a> {
     pipe: Pipe,
 }
 
-/// An empty pipe, except during a request.
+/// Empty, except during a request.
 struct Pipe {
     out: OwnedFd,
     into: OwnedFd,
@@ -26,7 +26,6 @@ impl Pipe {
         Ok(Pipe { out, into })
     }
 
-    /// Returns the bytes read, 0 at the end of the file.
     fn read(&self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8]) -> rustix::io::Result<usize> {
         let mut from = offset;
         let held = retry_on_intr(|| {

@@ -15,7 +15,7 @@ const MAX_RING: u32 = 4096;
 
 const MIN_RING: u32 = 8;
 
-/// The lockable memory with which a ring of any size is available.
+/// With this much lockable memory, a ring of any size is available.
 const AMPLE_LOCKED: u64 = 1 << 20;
 
 /// User data of the timer that ends every wait within [`TICK_NS`]: a limit on each wait costs more.
@@ -29,7 +29,7 @@ static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
-    /// Whether the ring has no timers, and no wait ends early: each wait looks once.
+    /// The ring has no timers, and no wait ends early: each looks once.
     kernel_polls: bool,
 }
 

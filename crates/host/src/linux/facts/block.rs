@@ -4,7 +4,7 @@ use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The unit of `size` and `start` in sysfs, on every device.
+/// The unit in sysfs, on every device.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
@@ -19,7 +19,7 @@ pub(super) struct Described {
     pub layer: Layer,
 }
 
-/// The path is resolved, so that its parents are its buses.
+/// Resolves the path, so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)

@@ -4,7 +4,7 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Returns this computer's facts, as far as readable.
+/// Returns what is readable.
 pub fn machine_facts(roots: &Roots) -> MachineFacts {
     let cpuinfo = text(roots.proc.join("cpuinfo")).unwrap_or_default();
     MachineFacts {
@@ -80,13 +80,12 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Returns the minimum of free memory, control group limits and the process's own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { own_limit_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
 }
 
-/// Returns what the tighter limit leaves: on mapped memory (`ulimit -v`) or on data (`ulimit -d`).
+/// Takes the tighter of `ulimit -v` and `ulimit -d`.
 pub(crate) fn own_limit_left() -> Option<u64> {
     let limits = [(Resource::As, 0), (Resource::Data, 5)];
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;

@@ -1,4 +1,4 @@
-//! A file's extents, and where the largest is on its device.
+//! A file's extents, and where the largest is.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,7 +19,7 @@ struct Fiemap {
 /// `_IOWR('f', 11, struct fiemap)` of `linux/fs.h`.
 const FS_IOC_FIEMAP: u64 = 0xC020_660B;
 
-/// `struct fiemap_extent` of `linux/fiemap.h`.
+/// `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Extent {
@@ -31,8 +31,8 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// Flags of extents whose location is not that of the data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
-/// `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`:
+/// the location is not that of the data.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
 const LOOKED_AT: usize = 256;
@@ -43,17 +43,16 @@ struct Map {
     extents: [Extent; LOOKED_AT],
 }
 
-/// Flags of extents with no location yet, or in a block shared with metadata:
-/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`: no location yet, or in a
+/// block shared with metadata.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 
 /// `FIEMAP_EXTENT_SHARED`: shared with another file until one of them is written.
 const SHARED: u32 = 0x2000;
 
-/// `FIEMAP_FLAG_SYNC`: write back cached data first, which allocates its blocks.
+/// `FIEMAP_FLAG_SYNC`: write back first, which allocates blocks.
 const SYNC: u32 = 0x1;
 
-/// Returns `None` if not a regular file, or without FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     // Must not block if a named pipe replaced the file.
     let file = std::fs::OpenOptions::new()
@@ -93,7 +92,6 @@ pub(super) enum Common {
     Own,
 }
 
-/// Returns `None` if unknown or not placed yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;
@@ -120,7 +118,7 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// Returns the largest contiguous piece on the device: first byte and length.
+/// Returns first byte and length on the device.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)])

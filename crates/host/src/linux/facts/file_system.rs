@@ -49,7 +49,7 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     Described { layer, volume, block_bytes }
 }
 
-/// Returns which caches direct I/O bypasses, if not simply the local page cache.
+/// Names caches that direct I/O bypasses, if not just the local page cache.
 fn direct_means(fs_type: &str) -> Option<&'static str> {
     Some(match fs_type {
         "nfs" | "nfs4" => "past this computer's cache; the server's cache still serves it",

@@ -5,10 +5,7 @@ use machine::{Error, Layer, Result, Share, TargetFacts, TargetKind, TargetSpec};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Returns facts about an unopened target, enough for a plan.
-///
-/// # Errors
-/// It cannot be inspected or opened.
+/// Returns enough facts for a plan; fails if the target cannot be inspected.
 pub fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
     let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
     let kind = std::fs::metadata(first).map(|metadata| metadata.file_type());

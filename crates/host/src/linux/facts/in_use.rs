@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Returns users of a block device and its partitions: `sda1 is mounted on /boot`.
+/// Returns users of a device and its partitions: `sda1 is mounted on /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }
@@ -63,7 +63,7 @@ impl Uses {
     }
 }
 
-/// `is_written`: whether it is open for writing anywhere, if known.
+/// `is_written`: open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -166,8 +166,7 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Returns devices with their mount points. btrfs has several devices, and its mounts show no block
-/// device's number.
+/// Finds all devices of btrfs, whose mounts show no block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {

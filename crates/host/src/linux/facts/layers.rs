@@ -1,4 +1,4 @@
-//! The layers under a path, from the file system down to the bus.
+//! The layers under a path, down to the bus.
 
 use super::block::{self, Class};
 use super::{Mount, Roots, file_system, link, mounts, throttle};
@@ -15,7 +15,7 @@ pub struct BlockDevice {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockDevices {
-    /// The file system's devices, or the named device; may be partitions.
+    /// The file system's devices, or the named one; may be partitions.
     pub sits_on: Vec<BlockDevice>,
     /// Devices whose counters measure a workload: whole disks, members of volumes, and loop
     /// devices, whose backing file a cache may serve.
@@ -24,24 +24,21 @@ pub struct BlockDevices {
     pub deepest: Vec<BlockDevice>,
 }
 
-/// What is under a path, down to the devices.
+/// Everything under a path.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
-    /// The layers from the top down; the members of a volume one after the other.
+    /// From the top down; the members of a volume one after the other.
     pub layers: Vec<Layer>,
     pub devices: BlockDevices,
-    /// The maximum physical block of the devices; 0 without devices.
+    /// The maximum; 0 without devices.
     pub physical_block_bytes: u32,
-    /// The file system's block size; 0 without a file system.
+    /// The file system's; 0 without one.
     pub block_bytes: u32,
     pub in_memory: bool,
     pub warnings: Vec<String>,
 }
 
-/// Returns everything under an existing path.
-///
-/// # Errors
-/// It cannot be inspected, or is on no visible mount.
+/// Fails if the path cannot be inspected, or is on no visible mount.
 pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     let mut walk = Walk::new(roots);
     match device_of_node(roots, path) {
@@ -62,19 +59,19 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     Ok(walk.finish())
 }
 
-/// Returns the layers under a path, top down.
+/// Starts at the top.
 pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }
 
-/// Returns everything under a block device (`sda1`), itself first.
+/// Starts with the device itself (`sda1`).
 pub fn under_device(roots: &Roots, name: &str) -> Under {
     let mut walk = Walk::new(roots);
     walk.sits_on(name);
     walk.finish()
 }
 
-/// Returns the devices under a path; fails as [`under`].
+/// Fails as [`under`].
 pub fn block_devices_of(roots: &Roots, path: &Path) -> Result<BlockDevices> {
     Ok(under(roots, path)?.devices)
 }
@@ -150,13 +147,12 @@ fn network(mount: &Mount) -> BTreeMap<String, String> {
 struct Walk<'a> {
     roots: &'a Roots,
     under: Under,
-    /// Devices visited, with the layers below and their share of the device's bytes.
+    /// Each device with the layers below and their share of its bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
     share: Share,
-    /// Whether members above take turns or hold metadata: a layer below two of them sees each byte
-    /// once.
+    /// Members above take turns or hold metadata: a layer below two of them sees each byte once.
     in_turn: bool,
-    /// The number of loop devices above: requests do not reach layers below one directly.
+    /// Loop devices above: requests do not reach layers below one directly.
     loops: u32,
 }
 

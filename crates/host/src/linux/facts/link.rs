@@ -1,4 +1,4 @@
-//! The buses and links above a disk, and their advertised rates.
+//! The buses and links above a disk, with advertised rates.
 
 use super::{link_name, names, number, text};
 use machine::{Layer, LayerFacts, LayerKind};
@@ -106,7 +106,6 @@ impl Links {
         );
     }
 
-    /// Returns the narrowest rate so far.
     fn pcie(&mut self, dir: &Path, narrowest: f64) -> f64 {
         let (Some(speed), Some(width)) =
             (text(dir.join("current_link_speed")), number(dir.join("current_link_width")))
@@ -250,9 +249,8 @@ fn leading_number(text: &str) -> Option<f64> {
     number.parse().ok().filter(|&value: &f64| value > 0.0)
 }
 
-/// Returns payload bits per lane bit: 8b/10b at 2.5 and 5 GT/s, 128b/130b at 8, 16 and 32 GT/s (PCI
-/// Express Base Specification 5.0, chapter 4); from 64 GT/s, 236 of each FLIT's 256 bytes (Base
-/// Specification 6.0).
+/// Payload bits per lane bit (PCI Express Base Specification 5.0, chapter 4); from 64 GT/s, 236 of
+/// each FLIT's 256 bytes (Base Specification 6.0).
 fn pcie_code(transfers: f64) -> (f64, &'static str) {
     match transfers {
         t if t < 8.0 => (8.0 / 10.0, "8/10"),
@@ -261,13 +259,13 @@ fn pcie_code(transfers: f64) -> (f64, &'static str) {
     }
 }
 
-/// Returns a lane's rate in one direction, after line code but before packet overhead.
+/// One direction, after line code but before packet overhead.
 fn pcie_lane_bytes_per_s(speed: &str) -> Option<f64> {
     let transfers = leading_number(speed)?;
     Some(transfers * 1e9 * pcie_code(transfers).0 / 8.0)
 }
 
-/// Describes a link: `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`; a transfer is one bit per lane.
+/// Shows `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`; a transfer is one bit per lane.
 fn pcie_formula(speed: &str, width: u64) -> String {
     let transfers = leading_number(speed).unwrap_or(0.0);
     let lanes = if width == 1 { "lane" } else { "lanes" };
@@ -290,8 +288,7 @@ fn pcie_generation(speed: &str) -> &'static str {
     }
 }
 
-/// Returns the line code: 8b/10b up to 12 Gbit/s; 128b/150b (coding and forward error correction)
-/// at 22.5 (SAS-4, INCITS 534).
+/// Up to 12 Gbit/s 8b/10b; at 22.5, 128b/150b with forward error correction (SAS-4, INCITS 534).
 fn sas_code(gbps: f64) -> (f64, &'static str) {
     if gbps < 22.0 { (8.0 / 10.0, "8/10") } else { (128.0 / 150.0, "128/150") }
 }
@@ -309,8 +306,8 @@ fn all_of(phys: &[f64]) -> String {
     alike.collect::<Vec<_>>().join(" + ")
 }
 
-/// Returns the line code. USB 2 has none (bit stuffing depends on the data); 5 Gbit/s is 8b/10b, 10
-/// and 20 Gbit/s 128b/132b (USB 3.2 specification).
+/// USB 2 has no line code (bit stuffing depends on the data); the others are in the USB 3.2
+/// specification.
 fn usb_code(mbps: f64) -> (f64, &'static str) {
     match mbps {
         m if m < 5_000.0 => (1.0, ""),

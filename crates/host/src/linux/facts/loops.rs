@@ -1,4 +1,4 @@
-//! Loop devices in use, and their backing files and devices.
+//! Loop devices in use, and what backs them.
 
 use super::same_data::{Namespaces, Numbers, Sameness, Seen};
 use super::{Roots, layers, names, number, text};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// The file may now be removed, or be in another mount namespace.
+    /// May be removed by now, or in another mount namespace.
     path: PathBuf,
-    /// The backing file's numbers, and its own if it is a device node; `None` if not permitted.
+    /// The file's numbers, and its own if it is a device node; `None` if not permitted.
     numbers: Option<(Numbers, (u32, u32))>,
     pub(super) bytes: Range<u64>,
     size: u64,
@@ -97,7 +97,7 @@ impl Loop {
 }
 
 fn numbers_of(device: &Path) -> Option<(Numbers, (u32, u32))> {
-    /// The start of `struct loop_info64` (linux/loop.h), and the rest.
+    /// The start of `struct loop_info64` (linux/loop.h).
     #[repr(C)]
     struct LoopInfo {
         dev: u64,

@@ -1,5 +1,4 @@
-//! Facts about this computer and the layers under a path, from the kernel's file systems below
-//! [`Roots`]: a recorded tree works as well.
+//! Facts from the kernel's file systems below [`Roots`]: a recorded tree works as well.
 
 mod block;
 mod computer;
@@ -46,13 +45,13 @@ pub(crate) use wear::wear;
 
 use std::path::{Path, PathBuf};
 
-/// The directories that facts come from: this machine's, or a recorded machine's.
+/// The directories of this machine, or of a recorded one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     pub proc: PathBuf,
     pub sys: PathBuf,
     pub dev: PathBuf,
-    /// Recorded results of file system calls; `None` makes the calls on this machine.
+    /// Recorded file system calls; `None` makes them on this machine.
     pub calls: Option<PathBuf>,
 }
 
@@ -63,9 +62,8 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Returns the roots of a recorded machine: `proc`, `sys`, `dev` and `calls`, a text of statvfs
-    /// and FIEMAP results by path (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a
-    /// file`).
+    /// Returns the roots of a recorded machine; `calls` has statvfs and FIEMAP results by path
+    /// (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a file`).
     pub fn below(dir: &Path) -> Self {
         Self {
             proc: dir.join("proc"),
@@ -99,7 +97,7 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// Returns the bracketed choice of a list (`none [mq-deadline] kyber`), or the whole text.
+/// Returns the bracketed choice (`none [mq-deadline] kyber`), or the whole text.
 pub(crate) fn chosen(list: &str) -> &str {
     match (list.find('['), list.find(']')) {
         (Some(from), Some(to)) if from < to => &list[from + 1..to],

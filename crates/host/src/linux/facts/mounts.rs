@@ -5,18 +5,18 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-/// A mount, as in `/proc/self/mountinfo`.
+/// A line of `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     pub id: u64,
     /// A device, a remote path, or a word (`tmpfs`).
     pub source: String,
-    /// The file system's directory mounted here: not `/` for a bind mount or a btrfs subvolume.
+    /// Not `/` for a bind mount or a btrfs subvolume.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
     pub options: Vec<String>,
-    /// The device number. Major 0 is a virtual file system, or btrfs, which numbers each subvolume.
+    /// Major 0 is a virtual file system, or btrfs, which numbers each subvolume.
     pub dev_t: (u32, u32),
 }
 
@@ -26,7 +26,7 @@ impl Mount {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
 
-    /// Returns whether it has an option (`noatime`).
+    /// Compares the whole option (`noatime`).
     pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|option| option == name)
     }
@@ -40,10 +40,7 @@ impl Mount {
     }
 }
 
-/// Returns the mount of an existing path; follows symbolic links.
-///
-/// # Errors
-/// The path cannot be inspected, or its mount is not listed.
+/// Follows symbolic links; fails if the path cannot be inspected, or its mount is not listed.
 pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     let mounts = all_mounts(roots)?;
     if roots.is_this_machine() {
@@ -58,7 +55,7 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     at(mounts, path).ok_or_else(|| no_mount(path))
 }
 
-/// Returns the mount of an open file.
+/// Returns an open file's mount.
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     let by_id = mount_id(file, Path::new(""))
         .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
@@ -68,10 +65,7 @@ pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     mount_of(roots, &roots.proc.join("self/fd").join(file.as_raw_fd().to_string()))
 }
 
-/// Returns the mount that a path would be on; it need not exist.
-///
-/// # Errors
-/// Its mount is not listed.
+/// The path need not exist; fails if its mount is not listed.
 pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
@@ -111,7 +105,7 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// Returns the mount ID of `name` below `dir`, or of `dir` if it is empty (Linux 5.8 and later).
+/// Needs Linux 5.8.
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;

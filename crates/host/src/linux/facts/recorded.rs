@@ -1,4 +1,4 @@
-//! System call results for a file and its file system, from the kernel or a recorded machine.
+//! Real or recorded system call results for a file and its file system.
 
 use super::{Roots, extents, text};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Calls {
     pub(super) block_bytes: Option<u32>,
-    /// The total blocks, and those available to an ordinary user.
+    /// All, and those available to an ordinary user.
     pub(super) blocks: Option<(u64, u64)>,
     pub(super) extents: Option<u32>,
 }
@@ -37,7 +37,7 @@ fn of_this_machine(path: &Path) -> Calls {
     }
 }
 
-/// Returns the record of a path, or of its nearest parent; extents only of the path itself.
+/// Finds the path or its nearest parent; extents only of the path itself.
 fn of_record(record: &str, path: &Path) -> Calls {
     let lines = record.lines().filter_map(|line| {
         line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}")))

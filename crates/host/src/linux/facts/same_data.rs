@@ -1,5 +1,3 @@
-//! Finds whether two names lead to the same data.
-//!
 //! Device and inode decide if both file systems store their own data. An overlay has its own
 //! numbers, but passes on birth time, size and location.
 
@@ -16,7 +14,7 @@ pub(super) enum Sameness {
     Unknown,
 }
 
-/// A file as the kernel describes it, without querying FUSE servers, which may hang.
+/// A file, without querying FUSE servers, which may hang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     path: PathBuf,
@@ -26,10 +24,10 @@ pub(super) struct Seen {
     pub(super) is_file: bool,
     pub(super) is_block_device: bool,
     pub(super) size: u64,
-    /// Birth time in seconds and nanoseconds, if the file system stores it.
+    /// In seconds and nanoseconds, if the file system stores it.
     born: Option<(i64, u32)>,
     changed: (i64, u32),
-    /// The mount's number; 0 before Linux 5.8.
+    /// 0 before Linux 5.8.
     mount: u64,
 }
 
@@ -206,7 +204,7 @@ fn differ_at_rest(one: &Seen, other: &Seen) -> bool {
     one.born.zip(other.born).is_some() && one.changed != other.changed && rests(one) && rests(other)
 }
 
-/// File systems that store their own data without a block device number.
+/// These have no block device number.
 const OWN_DATA: [&str; 8] =
     ["btrfs", "bcachefs", "zfs", "tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 
@@ -220,7 +218,7 @@ pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns whether two paths lead to the same data, if the kernel shows it.
+/// Returns false if the kernel does not show it.
 pub fn is_same_data(roots: &Roots, one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (Seen::of(one), Seen::of(other)) else { return false };
     Namespaces::visible(roots).compare(&one, &other) == Sameness::Same

@@ -13,7 +13,7 @@ struct Limits {
     write_iops: Option<u64>,
 }
 
-/// Returns the mount point of a version-1 controller, if it shows the root group.
+/// Returns the mount point, if it shows the root group.
 pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     let mounts = mounts::all_mounts(roots).ok()?;
     let mount = mounts.into_iter().find(|mount| {
@@ -39,9 +39,9 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
     layers
 }
 
-/// Reads the cost controller of version 2, with a model of the device: `8:16 enable=1 ctrl=user
-/// rpct=95.00 ... min=25.00 max=150.00`, `8:16 ctrl=user model=linear rbps=...` (Linux,
-/// Documentation/admin-guide/cgroup-v2.rst). The limit is `rbps` times `max`.
+/// Parses `8:16 enable=1 ctrl=user rpct=95.00 ... min=25.00 max=150.00` and a model of the device,
+/// `8:16 ctrl=user model=linear rbps=...` (Documentation/admin-guide/cgroup-v2.rst). The limit is
+/// `rbps` times `max`.
 fn cost(roots: &Roots, device: &str) -> Option<Layer> {
     let (_, root) = groups_v2(roots).pop()?;
     let line = |file: &str| {
@@ -182,7 +182,7 @@ pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// Returns the files of the whole system if this process's group is the root.
+/// Returns the system's files if this process's group is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
@@ -227,8 +227,7 @@ fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, Path
         .collect()
 }
 
-/// Parses `8:16 rbps=2097152 wbps=max riops=max wiops=120` (Linux,
-/// Documentation/admin-guide/cgroup-v2.rst).
+/// Parses `8:16 rbps=2097152 wbps=max riops=max wiops=120` (cgroup-v2.rst).
 fn limits_v2(file: &str, device: &str) -> Limits {
     let mut limits = Limits::default();
     let Some(line) = file.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '))
@@ -248,8 +247,7 @@ fn limits_v2(file: &str, device: &str) -> Limits {
     limits
 }
 
-/// Reads a file per limit with lines `8:16 1048576` (Linux,
-/// Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+/// Parses lines `8:16 1048576` (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {
         let lines = text(dir.join(file))?;

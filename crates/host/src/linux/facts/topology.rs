@@ -1,4 +1,4 @@
-//! How this computer's processors form cores, memory nodes and sockets.
+//! How processors form cores, memory nodes and sockets.
 
 use super::{Roots, names, number};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ pub struct Topology {
     pub sockets: u32,
 }
 
-/// Returns the topology of the online processors; `None` if unknown.
+/// Counts online processors only; `None` if unknown.
 pub fn topology(roots: &Roots) -> Option<Topology> {
     let system = roots.sys.join("devices/system");
     let numbered = |name: &String, prefix: &str| {

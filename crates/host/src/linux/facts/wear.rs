@@ -1,4 +1,4 @@
-//! Wear of a drive, as smartctl (smartmontools) reports it in JSON.
+//! A drive's wear, from smartctl (smartmontools) in JSON.
 
 use super::{Roots, block};
 use machine::Wear;
@@ -10,16 +10,15 @@ use std::time::{Duration, Instant};
 /// A drive answers faster, unless it sleeps or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
-/// The maximum size of an answer; that for one drive has up to 100 KiB.
+/// The answer for one drive has up to 100 KiB.
 const MAX_OUTPUT: u64 = 4 << 20;
 
-/// A unit of `data_units_written`: NVM Express Base Specification, "SMART / Health Information".
+/// NVM Express Base Specification, "SMART / Health Information".
 const NVME_UNIT_BYTES: u64 = 512_000;
-/// Attributes of ATA drives with total blocks written (241, and 246 of some makers).
+/// ATA attributes with total blocks written; 246 is of some makers.
 const BLOCKS_WRITTEN: [u64; 2] = [241, 246];
 const BLOCK_BYTES: u64 = 512;
 
-/// Returns `None` without smartctl or an answer.
 pub(crate) fn wear(roots: &Roots, device: &str) -> Option<Wear> {
     let name = block::disk_of_partition(roots, device).unwrap_or_else(|| device.to_owned());
     // Its exit code is a mask of findings; what counts is the document.

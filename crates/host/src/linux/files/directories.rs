@@ -3,11 +3,8 @@ use crate::linux::sys;
 use machine::{Layer, Result, Share, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
-/// Combines the facts of several directories (none: the current one). Free bytes are those of the
-/// first.
-///
-/// # Errors
-/// A directory cannot be inspected.
+/// Combines several directories (none: the current one), with the free bytes of the first. Fails if
+/// one cannot be inspected.
 pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
     let here = [PathBuf::from(".")];
     let directories = if directories.is_empty() { &here[..] } else { directories };

@@ -12,11 +12,8 @@ use std::os::unix::fs::MetadataExt;
 
 const SHOWN: usize = 3;
 
-/// Removes an open directory if its name still refers to it.
-///
-/// # Errors
-/// [`io::ErrorKind::DirectoryNotEmpty`]: entries that halfpower did not create;
-/// [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
+/// Requires that the name still refers to the directory. [`io::ErrorKind::DirectoryNotEmpty`]:
+/// entries that halfpower did not create; [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
 pub(super) fn remove(
     parent: &File,
     name: &OsStr,
@@ -86,7 +83,6 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Returns `false` if a mount point prevents it.
     fn remove_below(
         &mut self,
         directory: &File,
@@ -130,7 +126,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// Returns the mount ID and the device: a bind mount of the same file system has the same device.
+/// Returns mount ID and device: a bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
@@ -148,12 +144,11 @@ fn number(name: &[u8]) -> Option<u32> {
 enum Place {
     Top,
     Subdirectory,
-    /// A directory of a tree: its number, and the levels above it.
+    /// Its number, and the levels above it.
     InTree(u32, usize),
 }
 
 impl Place {
-    /// Returns `None` if halfpower makes no such directory here.
     fn of(self, name: &[u8]) -> Option<Place> {
         let in_tree = || number(name.strip_prefix(TREE)?);
         match self {

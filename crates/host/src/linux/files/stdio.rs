@@ -1,4 +1,4 @@
-//! Buffered like C's standard I/O: calls of any size, system calls of whole file system blocks.
+//! Buffers like C's standard I/O: calls of any size, system calls of whole file system blocks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -27,7 +27,7 @@ pub(super) fn write(
     file.write_all(&buffer[..held])
 }
 
-/// Returns the bytes read; `into` holds those of one call.
+/// `into` holds the bytes of one call.
 pub(super) fn read(
     file: &mut File,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Files through io_uring: open, transfers and close are linked and submitted together.
+//! Open, transfers and close are linked and submitted together.
 
 use crate::linux::ring::{Entry, FileEntry, Opcode, Rings, setup};
 use std::ffi::CStr;
@@ -9,7 +9,7 @@ const ENTRIES: u32 = 64;
 
 const SLOT: u32 = 0;
 
-/// The upper half of an open's user data; the lower half is the request's length.
+/// The upper half of the user data; the lower is the request's length.
 const OPEN: u64 = 1 << 32;
 const MOVE: u64 = 2 << 32;
 const CLOSE: u64 = 3 << 32;

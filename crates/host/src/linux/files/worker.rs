@@ -17,7 +17,7 @@ pub(super) const SUBDIRECTORY: &[u8; 1] = b"s";
 
 pub(super) const TREE: &[u8; 1] = b"t";
 
-/// The longest path: `t4294967295/` on each level, a file's number, and the end.
+/// `t4294967295/` on each level, a file's number, and the end.
 const LONGEST: usize = MAX_LEVELS * 12 + 11;
 
 #[derive(Debug, Clone, Copy)]
@@ -281,7 +281,7 @@ impl FileWork for FileWorker {
     }
 }
 
-/// The bytes read by a call that lists a directory, as in the C library.
+/// Bytes per call, as in the C library.
 const LISTING: usize = 32 << 10;
 
 fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {

@@ -11,19 +11,19 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub knob: String,
-    /// The device or system that it belongs to.
+    /// Its device or system.
     pub of: String,
     pub place: Place,
     pub before: String,
     /// Values that halfpower may set.
     pub ours: Vec<String>,
-    /// Whether changing another knob resets this one, so any value may be ours.
+    /// Changing another knob resets this one, so any value may be ours.
     #[serde(default)]
     pub reset_by_another: bool,
-    /// The place and value to write if the original value cannot be written.
+    /// Written if the original value cannot be.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
-    /// Whether the setting survives a reboot.
+    /// Survives a reboot.
     #[serde(default)]
     pub persistent: bool,
     /// A file and its content; if it differs, another device has the name now.
@@ -31,12 +31,12 @@ pub struct Entry {
     pub identity: Option<(PathBuf, String)>,
 }
 
-/// The result of restoring an entry.
+/// How an entry was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     AsBefore,
     PutBack,
-    /// Another process changed the setting; it is left unchanged.
+    /// Another process changed it, so it is left unchanged.
     Foreign {
         found: String,
     },

@@ -1,7 +1,5 @@
-//! The journal of changed settings, on stable storage before any setting changes, so that a later
-//! process can restore them.
-//!
-//! Its writer holds a lock: if it is free, a killed program left the journal.
+//! The journal is on stable storage before any change, so that a later process can restore
+//! settings. If its lock is free, a killed program left it.
 
 use super::entry::{Entry, Outcome};
 use super::known;
@@ -19,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The variable that overrides the state directory.
+/// Overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
-/// The state directory of root's programs (hier(7)).
+/// For root's programs (hier(7)).
 const ROOTS_STATE: &str = "/var/lib/halfpower";
 
 const JOURNAL: &str = "tune.journal";
@@ -38,7 +36,7 @@ const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The reason why settings cannot be changed.
+/// Why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
@@ -82,8 +80,7 @@ impl Document {
     }
 }
 
-/// Parses a journal; fails with a sentence: not a journal, another version, or a path that is not a
-/// setting.
+/// Fails with a sentence: not a journal, another version, or a path that is not a setting.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
 }
@@ -125,11 +122,8 @@ fn boot_id(roots: &Roots) -> String {
 }
 
 impl Journal {
-    /// Takes the lock, restores what a killed program left, and reports it in `reported`.
-    ///
-    /// # Errors
-    /// The directory or the lock cannot be created; another program holds the lock; an old journal
-    /// cannot be read or restored.
+    /// Restores what a killed program left, with sentences in `reported`. Fails if it cannot, or
+    /// another program holds the lock.
     pub fn begin(
         directory: &Path,
         roots: &Roots,
@@ -177,7 +171,7 @@ impl Journal {
         is_there(&self.directory, JOURNAL)
     }
 
-    /// Writes the journal atomically, to stable storage.
+    /// Writes atomically, to stable storage.
     pub fn write(&self, roots: &Roots, entries: &[Entry]) -> Result<(), JournalError> {
         let path = self.path();
         let document = Document {
@@ -197,7 +191,7 @@ impl Journal {
         self.sync_directory()
     }
 
-    /// Removes the journal, after all entries were restored.
+    /// Requires that all entries were restored.
     pub fn remove(&self) -> Result<(), JournalError> {
         let path = self.path();
         match self.directory.remove(OsStr::new(JOURNAL)) {
@@ -254,16 +248,16 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
     Document::parse(io::BufReader::new(TEXT.bounded(file))).map_err(unusable)
 }
 
-/// The result of restoring entries.
+/// How entries were restored.
 #[derive(Debug, Default)]
 pub struct PutBack {
     pub changed: usize,
-    /// Settings that were not restored, in sentences.
+    /// Sentences about settings that were not restored.
     pub reported: Vec<String>,
     pub failed: Vec<Entry>,
 }
 
-/// Restores entries in order.
+/// Keeps their order.
 pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     let mut all = PutBack::default();
     for entry in entries {
@@ -282,7 +276,7 @@ pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
 
-/// Restores settings as [`recover`] does, for one state directory.
+/// Does what [`recover`] does, for one directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     let directory = match Directory::open(directory) {
         Ok(opened) => Arc::new(opened),

@@ -1,4 +1,4 @@
-//! A knob: its places, the values to try, and how to keep one.
+//! A knob: its places, values to try, and how to keep one.
 
 use super::entry::Entry;
 use super::place::Place;
@@ -13,7 +13,7 @@ pub(super) enum Keeper {
         attribute: String,
     },
     Sysctl(String),
-    /// An option in `/etc/fstab`: the value itself, or this prefix and the value.
+    /// The option is the value, or this prefix and the value.
     Fstab {
         at: PathBuf,
         prefix: &'static str,
@@ -25,7 +25,7 @@ pub(super) enum Keeper {
 #[derive(Debug, Clone)]
 pub struct HostKnob {
     pub knob: Knob,
-    /// The places that get the same value, each with its current value.
+    /// All get the same value; each has its current one.
     pub places: Vec<(Place, String)>,
     pub(super) keeper: Keeper,
     pub(super) risk: fn(present: &str, value: &str) -> Option<String>,
@@ -41,7 +41,7 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// Returns a knob without values to try; `None` if no place can be read.
+    /// Returns `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,

@@ -1,4 +1,4 @@
-//! The paths and values that a journal entry may have: only those in the tables.
+//! A journal entry may only have paths and values from the tables.
 
 use super::entry::Entry;
 use super::place::Place;

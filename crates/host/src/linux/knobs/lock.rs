@@ -76,7 +76,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Returns the processes in `/proc/locks` (proc(5)); if they have ended, all that have the file
+    /// Reads `/proc/locks` (proc(5)); if those processes have ended, takes all that have the file
     /// open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;

@@ -1,7 +1,5 @@
-//! The knobs of this computer: kernel settings that can change a target's speed.
-//!
-//! A knob is a row of a table: in `queue` for block devices, `system` for memory and CPUs,
-//! `mounted` for mounts.
+//! Kernel settings that can change a target's speed, in tables: `queue` for block devices, `system`
+//! for memory and CPUs, `mounted` for mounts.
 
 mod entry;
 pub mod journal;
@@ -22,15 +20,12 @@ pub use session::Session;
 use super::facts::{Roots, Under};
 use std::path::Path;
 
-/// Returns whether this process may change kernel settings.
+/// Returns whether this process may change settings.
 pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Finds every knob under these paths, with current value and values to try.
-///
-/// # Errors
-/// A path cannot be inspected.
+/// Finds every knob under these paths; fails if one cannot be inspected.
 pub fn find(roots: &Roots, paths: &[&Path]) -> machine::Result<Vec<HostKnob>> {
     let under: Vec<Under> = paths
         .iter()

@@ -1,5 +1,4 @@
-//! Knobs of mounts, set by remount: access times, the commit interval, discard (mount(8), ext4(5),
-//! btrfs(5)).
+//! Knobs of mounts, set by remount (mount(8), ext4(5), btrfs(5)).
 
 use super::knob::{HostKnob, Keeper, safe};
 use super::place::Place;

@@ -6,22 +6,22 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The place of a setting: a kernel file, or a mount.
+/// A kernel file, or a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A file by its path on the machine; of a list, the choice in brackets.
+    /// A path on the machine; of a list, the choice in brackets.
     File(PathBuf),
-    /// The access time mode of the mount here: `noatime`, `relatime` or `strictatime`.
+    /// `noatime`, `relatime` or `strictatime`.
     Atime(PathBuf),
-    /// Seconds between commits of the file system mounted here.
+    /// Seconds between commits.
     Commit(PathBuf),
-    /// Whether freed space is discarded immediately (`discard`) or not (`nodiscard`).
+    /// `discard` is immediate, `nodiscard` is not.
     Discard(PathBuf),
 }
 
 impl Place {
-    /// Returns the path of the file or of the mount point.
+    /// Returns the file or the mount point.
     pub fn path(&self) -> &Path {
         match self {
             Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => {
@@ -51,7 +51,7 @@ impl Place {
         }
     }
 
-    /// Writes a value; fails if the kernel refuses it.
+    /// Fails if the kernel refuses the value.
     pub fn write(&self, roots: &Roots, value: &str) -> io::Result<()> {
         match self {
             Place::File(path) => {
@@ -101,7 +101,7 @@ fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Returns the default commit interval of ext4(5) or btrfs(5); `None` for other file systems.
+/// Returns the default of ext4(5) and btrfs(5).
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),

@@ -1,5 +1,4 @@
-//! Knobs of block devices: request queues, schedulers and write caches
-//! (Documentation/ABI/stable/sysfs-block).
+//! Knobs of block devices (Documentation/ABI/stable/sysfs-block).
 
 use super::knob::{HostKnob, Keeper, safe};
 use super::place::Place;
@@ -217,7 +216,7 @@ pub(super) fn is_identity(file: &Path) -> bool {
 
 const CACHE_TYPE: &str = "cache_type";
 
-/// The cache modes that the kernel shows (drivers/scsi/sd.c).
+/// As the kernel shows them (drivers/scsi/sd.c).
 const CACHE_TYPES: [&str; 4] =
     ["write through", "none", "write back", "write back, no read (daft)"];
 
@@ -278,8 +277,7 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
-/// Returns the knob of the write cache, which the drive stores (sd(4)). Only for a single drive,
-/// because the name identifies it.
+/// The drive stores it (sd(4)). Only for a single drive, because the name identifies it.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");

@@ -25,9 +25,7 @@ pub struct Session {
 
 impl Session {
     /// Writes the journal for knobs with values to try and those that they reset; sets nothing yet.
-    ///
-    /// # Errors
-    /// The journal cannot be written, or belongs to a running program.
+    /// Fails if the journal belongs to a running program.
     pub fn begin(
         directory: &Path,
         roots: &Roots,
@@ -65,10 +63,8 @@ impl Session {
         Ok(Session { roots: roots.clone(), journal, entries, knobs: numbered, now, ended: false })
     }
 
-    /// Sets these knobs (by number), and restores all others.
-    ///
-    /// # Errors
-    /// The kernel refuses or alters a value, which is then undone; another process changed it.
+    /// Restores all other knobs. Fails if the kernel refuses or alters a value (then undone), or
+    /// another process changed it.
     pub fn set(&mut self, wanted: &[(usize, &str)]) -> Result<()> {
         let is_wanted = |knob: usize| wanted.iter().any(|(one, _)| *one == knob);
         let reset: Vec<String> =
@@ -143,7 +139,7 @@ impl Session {
         ))
     }
 
-    /// Restores everything and removes the journal. Returns sentences about the rest.
+    /// Restores everything; returns sentences about what stays changed.
     pub fn end(mut self) -> Vec<String> {
         self.put_all_back()
     }

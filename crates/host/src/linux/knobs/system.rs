@@ -1,5 +1,4 @@
-//! Knobs of the whole computer: dirty data and caches (Documentation/admin-guide/sysctl/vm.rst),
-//! huge pages, CPUs, interrupts.
+//! Knobs of the whole computer (Documentation/admin-guide/sysctl/vm.rst).
 
 use super::knob::{HostKnob, Keeper, safe};
 use super::place::Place;
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const ALL: &str = "this computer";
 
-/// The exit latency above which idle states count as deep, in microseconds.
+/// The exit latency from which idle states count as deep.
 const DEEP_US: u64 = 10;
 
 struct Parameter {
@@ -19,7 +18,7 @@ struct Parameter {
     matters: Matters,
     values: &'static [&'static str],
     risk: fn(&str, &str) -> Option<String>,
-    /// The parameter that applies while this one is 0, which cannot be written.
+    /// Applies while this one is 0, which cannot be written.
     instead: Option<&'static str>,
 }
 

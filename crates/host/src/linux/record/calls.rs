@@ -1,8 +1,8 @@
-//! The system calls that a recording follows, and what their arguments mean.
+//! The system calls that a recording follows.
 
 use apptrace::Access;
 
-/// A call's use of files, by argument positions from 0; the descriptor is first unless noted.
+/// Argument positions count from 0; the descriptor is first unless noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Transfer(Transfer),
@@ -35,9 +35,9 @@ pub(super) enum Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) access: Access,
-    /// The argument with the count of bytes; without it only the result shows them.
+    /// Without it only the result shows the bytes.
     pub(super) bytes: Option<usize>,
-    /// The argument with the offset; without it the file's position is used.
+    /// Without it the file's position is used.
     pub(super) offset: Option<usize>,
     pub(super) flags: Option<usize>,
 }
@@ -68,9 +68,9 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
-    /// The descriptor that is read, and the pointer to its offset.
+    /// Descriptor, and pointer to its offset.
     pub(super) from: (usize, usize),
-    /// The descriptor that is written, and the pointer to its offset; `sendfile` has none.
+    /// As `from`; `sendfile` has no offset.
     pub(super) to: (usize, Option<usize>),
 }
 
@@ -91,7 +91,7 @@ const fn transfer(
     Call::Transfer(Transfer { access, bytes, offset, flags })
 }
 
-/// The calls by name, as in `events/syscalls/sys_enter_NAME`; a kernel may lack some.
+/// As in `events/syscalls/sys_enter_NAME`; a kernel may lack some.
 pub(super) const CALLS: [(&str, Call); 46] = [
     ("read", transfer(Access::Read, Some(2), None, None)),
     ("write", transfer(Access::Write, Some(2), None, None)),

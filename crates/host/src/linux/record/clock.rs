@@ -1,5 +1,3 @@
-//! The clock of a recording's trace instances.
-//!
 //! The monotonic clock takes twice as long as the processor's time stamp. If the kernel keeps time
 //! by the time stamp, so do the events, which are converted afterwards.
 

@@ -1,4 +1,4 @@
-//! The descriptors of the recorded processes: open file and position.
+//! The open file and position of recorded descriptors.
 
 use super::identity::{self, Found};
 use apptrace::{Index, Kind, OpenFile};
@@ -11,7 +11,6 @@ pub(super) struct Open {
     pub(super) file: Index,
     pub(super) kind: Kind,
     pub(super) flags: OpenFile,
-    /// `None` if unknown.
     pub(super) position: Option<u64>,
 }
 

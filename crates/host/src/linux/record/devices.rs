@@ -13,7 +13,7 @@ const SECTOR_BYTES: u64 = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeviceRequest {
     pub(super) at: Nanos,
-    /// The time taken; `None` of a flush without data, as its completion names no request.
+    /// `None` of a flush without data, as its completion names no request.
     pub(super) duration: Option<Nanos>,
     /// The thread that queued it; a kernel thread for written-back pages.
     pub(super) thread: i32,
@@ -112,8 +112,8 @@ impl Devices {
     }
 }
 
-/// Returns the access by the kernel's letters (Linux, kernel/trace/blktrace.c, `blk_fill_rwbs`): a
-/// write of the cache with data begins with `F`.
+/// Reads the kernel's letters (kernel/trace/blktrace.c, `blk_fill_rwbs`): a write of the cache with
+/// data begins with `F`.
 fn access(letters: [u8; 8]) -> Option<Access> {
     match letters.iter().find(|&&letter| letter != b'F')? {
         b'R' => Some(Access::Read),

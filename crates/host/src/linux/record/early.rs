@@ -1,5 +1,4 @@
-//! Names of files as soon as descriptors are seen: a program may close a file before its events are
-//! in order.
+//! Names files at once: a program may close a file before its events are in order.
 
 use super::calls::Call;
 use super::identity::{self, Found};

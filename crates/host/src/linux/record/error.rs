@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-/// A reason why nothing can be recorded.
+/// Why nothing can be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error(

@@ -12,7 +12,6 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Returns 0 if the event is too short.
     pub(super) fn of(self, event: &[u8]) -> u64 {
         let mut value = [0; 8];
         let size = self.size.min(8);

@@ -1,6 +1,6 @@
-//! Names of files as programs give them to open(2) and rename(2): a file may be closed before
-//! anyone looks at its descriptor. The kernel's trace has only the name's address, so a program of
-//! a few instructions copies it (bpf(2), Linux, Documentation/bpf/).
+//! File names as given to open(2) and rename(2): a file may be closed before anyone looks at its
+//! descriptor. The kernel's trace has only the name's address, so a program of a few instructions
+//! copies it (bpf(2), Documentation/bpf/).
 
 use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
@@ -10,13 +10,13 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The size of the ring, for about 2,000 names; those that do not fit are lost.
+/// About 2,000 names; those that do not fit are lost.
 const RING_BYTES: usize = 1 << 20;
 
-/// The maximum length of a name; longer ones are not used.
+/// Longer names are not used.
 const NAME_BYTES: usize = 512;
 
-/// The bytes before the name: time, thread, the name's length, and which name of the call it is.
+/// Before the name: time, thread, length, and which name of the call it is.
 const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: i32 = (HEAD_BYTES + NAME_BYTES) as i32;
 
@@ -33,7 +33,7 @@ const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const TYPE_TRACE_POINT: u32 = 2;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
 
-/// A flag of a record's length in the ring: the kernel still writes it.
+/// The kernel still writes the record.
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 
@@ -50,7 +50,7 @@ pub(super) enum Which {
     Second,
 }
 
-/// The ring's memory: a page with our position, one with the kernel's, and the data twice in a row.
+/// A page with our position, one with the kernel's, and the data twice in a row.
 struct Ring {
     page: usize,
     own: NonNull<u8>,
@@ -168,7 +168,7 @@ impl NameReader {
     }
 }
 
-/// Names of calls in their order, with the time; `None` if a name could not be copied.
+/// In the order of calls; `None` if a name could not be copied.
 type Names = VecDeque<(Nanos, Option<String>)>;
 
 #[derive(Default)]

@@ -7,8 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The identity of a file: device, inode, name. A deleted file's number can come back under another
-/// name.
+/// Device, inode, name: a deleted file's number can come back under another name.
 pub(super) type Identity = (u64, u64, String);
 
 #[derive(Clone)]
@@ -56,8 +55,8 @@ pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     })
 }
 
-/// Returns a file by the name that a program gave, if that is not the file that was found at its
-/// descriptor: the descriptor may be another one's by now.
+/// Returns the file that a program named, unless it was found at its descriptor, which may be
+/// another one's by now.
 pub(super) fn by_name(
     thread: i32,
     found: Option<Found>,

@@ -1,8 +1,6 @@
-//! Records a program's requests to storage, by the kernel's trace points: no daemon, no kernel
-//! probe, and nothing left behind.
-//!
-//! Two trace instances of our own hold the events: system calls of the recorded processes (the
-//! kernel follows their children), and requests of the block layer, which other threads complete.
+//! Records requests by the kernel's trace points: no daemon, no kernel probe, and nothing left
+//! behind. One trace instance has system calls of the recorded processes (the kernel follows their
+//! children), the other requests of the block layer, which other threads complete.
 
 mod calls;
 mod child;
@@ -47,29 +45,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracker::Tracker;
 
-/// The buffer of a processor: about 200,000 events, a second of 100,000 requests/s.
+/// Per processor: about 200,000 events, a second of 100,000 requests/s.
 const BUFFER_KIB: u32 = 16384;
 
 /// Events may take this long to reach the buffer.
 const SETTLE_NS: Nanos = 1_000_000;
 
-/// Lets events gather between two readings, so that reading is cheap.
+/// Lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
-/// The rest if file names do not depend on a look at descriptors.
+/// If file names do not depend on a look at descriptors.
 const LONG_REST: Duration = Duration::from_millis(4);
 
-/// The recorder rests after it has used this much processor time beyond 2 %.
+/// Processor time beyond 2 % before the recorder rests.
 const FREE_CPU_NS: Nanos = 5_000_000;
 
 const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
-/// The time for which the command may end by itself after Ctrl-C.
+/// The command may end by itself in this time after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The PID namespace of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
+/// The kernel's own (include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 const PROCESS_EVENTS: [&str; 5] = [
@@ -88,11 +86,11 @@ const SYSTEM_EVENTS: [&str; 5] = [
     "io_uring/io_uring_complete",
 ];
 
-/// The subject of a recording.
+/// What is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     Command(Vec<OsString>),
-    /// A running process with all its threads and children.
+    /// With all its threads and children.
     Process(u32),
     ControlGroup(PathBuf),
     Device(PathBuf),
@@ -101,13 +99,13 @@ pub enum Subject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordOptions {
     pub at_most: Option<Duration>,
-    /// Whether names are replaced by hashes with a key that is thrown away.
+    /// Hashes names with a key that is thrown away.
     pub anonymous: bool,
-    /// The program's name and version, for the header.
+    /// Name and version, for the header.
     pub source: String,
 }
 
-/// Removes trace instances of killed recorders.
+/// Removes instances of killed recorders.
 pub fn remove_stale() {
     if let Some(parent) = trace_instance::instances().filter(|_| trace_instance::permitted()) {
         trace_instance::remove_stale(&parent);
@@ -127,10 +125,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Prepares the recording.
-    ///
-    /// # Errors
-    /// No trace points or no permission; the command cannot be started; no such process or group.
+    /// Fails without trace points or permission, or if there is no such command, process or group.
     pub fn new(subject: &Subject) -> Result<Recorder, RecordError> {
         if let Subject::Device(device) = subject {
             return Recorder::of_device(device);
@@ -214,10 +209,8 @@ impl Recorder {
         Ok(Recorder { pipes, decoder, clock, names: None, processes, child: None, command })
     }
 
-    /// Records until the command or processes end, the time is over, or `stop` is set.
-    ///
-    /// # Errors
-    /// The command cannot be executed, the buffers cannot be read, or the trace cannot be written.
+    /// Records until the command or processes end, the time is over, or `stop` is set. Fails if the
+    /// command cannot be executed.
     pub fn record<W: Write>(
         mut self,
         to: W,

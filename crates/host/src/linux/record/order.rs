@@ -5,7 +5,7 @@ use machine::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The maximum number of requests held back: 12 MB.
+/// Requests held back: 12 MB.
 const MAX_HELD: usize = 1 << 17;
 
 struct Held {

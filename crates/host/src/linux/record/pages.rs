@@ -1,5 +1,4 @@
-//! Pages of the kernel's ring buffer, as `trace_pipe_raw` gives them (Linux,
-//! include/linux/ring_buffer.h and kernel/trace/ring_buffer.c).
+//! Pages of `trace_pipe_raw` (include/linux/ring_buffer.h, kernel/trace/ring_buffer.c).
 
 use machine::Nanos;
 

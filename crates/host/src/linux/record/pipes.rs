@@ -1,4 +1,4 @@
-//! Reads the events of a trace instance in binary, all processors.
+//! Reads a trace instance in binary, all processors.
 
 use super::RecordError;
 use super::clock::TraceClock;
@@ -11,7 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// The pages of a processor that are read before the others have their turn.
+/// More pages wait until the other processors have had their turn.
 const MAX_PAGES: u32 = 256;
 
 /// Fields are dropped in this order: files before the instance.
@@ -38,8 +38,7 @@ impl Pipes {
         &self.processors
     }
 
-    /// Lowers `horizon` to the time up to which nothing is missing. Returns the number of events
-    /// lost.
+    /// Lowers `horizon` to the time up to which nothing is missing; returns the events lost.
     pub(super) fn read(
         &mut self,
         decoder: &Decoder,

@@ -1,4 +1,4 @@
-//! Processes and threads that exist when a recording starts.
+//! Processes and threads that exist at the start.
 
 use std::collections::BTreeSet;
 use std::fs;

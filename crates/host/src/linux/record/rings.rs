@@ -1,5 +1,5 @@
-//! Requests of io_uring, as far as the kernel shows them: the operation, the file unless
-//! registered, and the result; never the offset.
+//! Requests of io_uring, as far as the kernel shows them: operation, result, and file unless
+//! registered; never the offset.
 
 use apptrace::{Access, Index};
 use machine::Nanos;
@@ -42,8 +42,7 @@ impl Rings {
     }
 }
 
-/// Returns the access of an operation that transfers or syncs data (Linux,
-/// include/uapi/linux/io_uring.h).
+/// Numbers of data transfers and syncs (include/uapi/linux/io_uring.h).
 fn access(opcode: u8) -> Option<Access> {
     Some(match opcode {
         1 | 4 | 22 => Access::Read,

@@ -1,4 +1,4 @@
-//! Trace events with their fields, whatever their layout in the kernel.
+//! Trace events, whatever their layout in the kernel.
 
 use super::RecordError;
 use super::calls::{CALLS, Call, OpenCall, RenameCall};
@@ -9,7 +9,7 @@ use machine::Nanos;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
-    /// The time on the monotonic clock.
+    /// On the monotonic clock.
     pub(super) at: Nanos,
     pub(super) thread: i32,
     pub(super) what: What,
@@ -19,7 +19,7 @@ pub(super) struct Seen {
 pub(super) enum What {
     Enter(Call, [u64; 6]),
     Leave(Call, i64),
-    /// A new thread or process, with the flags of clone(2).
+    /// The flags are those of clone(2).
     Started {
         child: i32,
         flags: u64,

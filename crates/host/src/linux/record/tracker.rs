@@ -1,4 +1,4 @@
-//! Makes requests of trace events: follows threads, descriptors, positions and sizes.
+//! Makes requests of trace events.
 
 mod calls;
 mod others;
@@ -81,8 +81,8 @@ pub(super) struct Tracker<W: Write> {
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     rings: Rings,
     devices: Devices,
-    /// Whether every request of a device is taken, not only those of followed threads and of
-    /// write-back to the devices of their files.
+    /// Takes every request of a device, not only those of followed threads and of write-back to the
+    /// devices of their files.
     only_devices: bool,
     pub(super) order: Order,
     pub(super) early: EarlyNames,

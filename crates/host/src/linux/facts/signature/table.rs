@@ -1,11 +1,11 @@
-//! Magic strings at fixed offsets: all that libblkid knows, by its names (util-linux, `blkid -k`).
-//! A test compares with wipefs.
+//! Magic strings at fixed offsets: all of libblkid's, by its names (util-linux, `blkid -k`). A test
+//! compares with wipefs.
 
 /// Offsets in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
     Start(u64),
-    /// `before` bytes before the end, which is rounded down to a multiple of `unit` bytes.
+    /// `before` bytes before the end, which is rounded down to a multiple of `unit`.
     End {
         unit: u64,
         before: u64,
@@ -19,7 +19,7 @@ pub(super) struct Row {
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,
     pub(super) magics: &'static [&'static [u8]],
-    /// A check of the head, for a magic string that may occur by chance or that two kinds share.
+    /// Checks the head, for a magic string that may occur by chance or that two kinds share.
     pub(super) check: Option<fn(&[u8; HEAD]) -> bool>,
 }
 
@@ -75,15 +75,15 @@ fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
     (0..end).step_by(2).fold(0, |sum: u16, at| sum.wrapping_add(le16(head, at)))
 }
 
-/// The signature of swap space: the last ten bytes of a page.
+/// Swap space: the last ten bytes of a page.
 const PAGE_ENDS: &[At] =
     &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
 
-/// The offsets of the third block, of 512 to 4096 bytes.
+/// The third block, of 512 to 4096 bytes.
 const DASD_LABELS: &[At] = &[start(1024), start(2048), start(4096), start(8192)];
 const DASD: &str = "a label of a mainframe disk";
 
-/// The magic 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
+/// 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
 const MD_MAGIC: &[u8] = b"\xfc\x4e\x2b\xa9";
 const MD_MAGIC_BIG: &[u8] = b"\xa9\x2b\x4e\xfc";
 

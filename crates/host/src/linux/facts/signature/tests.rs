@@ -1,4 +1,4 @@
-//! Compares our results on images with those of Debian's wipefs (libblkid).
+//! Compares results with those of Debian's wipefs (libblkid).
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -325,7 +325,7 @@ fn complete(image: &Image, row: &Row, magic: &[u8]) {
     }
 }
 
-/// Rows that Debian 12's libblkid (2.38) cannot confirm, with the reason.
+/// Not confirmed by Debian 12's libblkid (2.38), with the reason.
 const UNCONFIRMED: &[(&str, &str)] = &[
     ("bcachefs", "known from 2.40 on"),
     ("cs_fvault2", "known from 2.39 on"),

@@ -1,4 +1,4 @@
-//! System calls: their requests, and their changes to descriptors and sizes.
+//! Requests of system calls, and changes to descriptors and sizes.
 
 use super::{Pending, Target, Traced, Tracker};
 use crate::linux::record::calls::{Call, CopyCall, OpenCall, Transfer};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const MAX_MAPPINGS: usize = 1 << 16;
 
-/// Writable mappings of this size or more are counted: smaller ones are often indexes, as SQLite's.
+/// Smaller writable mappings are not counted: they are often indexes, as SQLite's.
 const LARGE_MAPPING: u64 = 1 << 20;
 
 impl<W: Write> Tracker<W> {
@@ -288,7 +288,6 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, how.access, offset, asked, result)
     }
 
-    /// Returns the position before the move.
     fn moved(
         &mut self,
         thread: i32,
@@ -307,8 +306,7 @@ impl<W: Write> Tracker<W> {
         Ok(at)
     }
 
-    /// Adds a read of one file and a write of another: each has half the time, or all if the other
-    /// is not storage.
+    /// Adds a read and a write: each has half the time, or all if the other is not storage.
     fn copy(&mut self, seen: &Seen, pending: &Pending, how: CopyCall, result: i64) -> Result<()> {
         // The program copies in another way.
         const REFUSED: [i32; 5] =

@@ -1,4 +1,4 @@
-//! Requests of io_uring, mappings and devices: not system calls.
+//! Requests of io_uring, mappings and devices.
 
 use super::{Traced, Tracker};
 use crate::linux::record::devices::DeviceRequest;
@@ -86,7 +86,7 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Returns a file by the kernel's own form of its device's number.
+    /// `device` is in the kernel's own form.
     fn file_of(&self, device: u32, inode: u64) -> Option<Index> {
         let device = rustix::fs::makedev(device >> 20, device & 0xf_ffff);
         self.inodes.get(&(device, inode)).copied()

@@ -1,4 +1,4 @@
-//! Files that get other names: programs often write a new version under another name first.
+//! Programs often write a new version under another name first.
 
 use super::{Pending, Tracker};
 use crate::linux::record::calls::RenameCall;
