@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A directory; none can be held open here.
+/// None can be held open here.
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
@@ -120,7 +120,7 @@ impl Directory {
     }
 }
 
-/// Returns a directory's names; none if it cannot be read.
+/// Returns no names if the directory cannot be read.
 pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name())
 }
@@ -149,7 +149,7 @@ pub fn is_stream(_: &Metadata) -> bool {
     false
 }
 
-/// Returns `true` except for files and directories: opening others may wait forever.
+/// Returns `true` except for files and directories: others may wait forever.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }
@@ -174,7 +174,7 @@ pub fn write_attribute(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Opens a file to read; refuses the path of a device, which may be a pipe that waits.
+/// Refuses the path of a device, which may be a pipe that waits.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     use std::path::{Component, Prefix};
     if let Some(Component::Prefix(prefix)) = path.components().next()

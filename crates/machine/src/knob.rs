@@ -6,7 +6,7 @@ pub struct Knob {
     /// Device, mount point or computer: `vda`, `/srv`, `this computer`.
     pub of: String,
     pub about: String,
-    /// The current value; all values if they differ.
+    /// All values if they differ.
     pub present: String,
     pub alternatives: Vec<Alternative>,
     pub matters: Matters,
@@ -21,16 +21,16 @@ pub struct Alternative {
     pub risk: Option<String>,
     pub keep: Vec<Keep>,
     pub command: Option<String>,
-    /// Command-line option that sets the value (`--chunk 64k`).
+    /// As in `--chunk 64k`.
     pub option: Option<String>,
-    /// Shell command that restores the current value.
+    /// Restores the current value in a shell.
     pub put_back: Option<String>,
 }
 
 /// A line that makes a value permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
-    /// The file for the line, or a description.
+    /// A file or a description.
     pub place: String,
     pub line: String,
 }
@@ -46,6 +46,6 @@ pub enum Matters {
     Writes,
     /// Requests past the page cache.
     Direct,
-    /// Operations on many files, not requests of one.
+    /// Operations on many files.
     SmallFiles,
 }

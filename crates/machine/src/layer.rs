@@ -120,7 +120,7 @@ pub struct PartitionFacts {
 }
 
 impl PartitionFacts {
-    /// Returns whether the start is aligned to 4 KiB and the physical block.
+    /// Checks 4 KiB and the physical block.
     pub fn is_block_aligned(&self) -> bool {
         self.start_bytes.is_multiple_of(4096)
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
@@ -167,7 +167,7 @@ pub struct BurstFacts {
 }
 
 impl BurstFacts {
-    /// Returns a warning about this burst in a layer.
+    /// Returns a warning.
     pub fn sentence(&self, layer: &str) -> String {
         let rate = |per_s: f64| match self.in_requests {
             true => format!("{} requests/s", significant(per_s, 3)),
@@ -227,12 +227,12 @@ impl Share {
         Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
     }
 
-    /// Returns the larger shares, for reads and for writes.
+    /// Takes the larger share of each.
     pub fn at_least(self, other: Share) -> Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
 
-    /// Adds the shares of two paths to one layer.
+    /// Adds two paths to one layer.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
@@ -264,7 +264,7 @@ impl Layer {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
 
-    /// Returns the target's bytes per second when this layer reaches its advertised rate.
+    /// Returns bytes per second when this layer reaches its advertised rate.
     ///
     /// ```
     /// use machine::{Layer, LayerKind, Share};
@@ -279,7 +279,7 @@ impl Layer {
             .filter(|rate| rate.is_finite())
     }
 
-    /// Returns the target's requests per second when this layer reaches its limit.
+    /// Returns requests per second when this layer reaches its limit.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
         self.admitted_iops(writes)
             .map(|iops| iops / self.share.of(writes))

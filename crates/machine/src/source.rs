@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time or duration in nanoseconds, on the machine's own clock.
+/// Nanoseconds, on the machine's own clock.
 pub type Nanos = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -16,11 +16,11 @@ pub struct Request {
     pub op: Op,
     /// Index into [`crate::Part::targets`].
     pub target: u32,
-    /// Offset in the target, in bytes.
+    /// Bytes from the target's start.
     pub offset: u64,
-    /// Length in bytes.
+    /// Bytes.
     pub len: u32,
-    /// A number below [`RequestSource::depth`], which also identifies the buffer.
+    /// Below [`RequestSource::depth`]; also identifies the buffer.
     pub slot: u32,
 }
 
@@ -31,13 +31,13 @@ pub struct Completion {
     pub result: i32,
 }
 
-/// The next action of a source.
+/// A source's next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Issue(Request),
     /// Discard these blocks; completes before the next call, or fails the run.
     Discard(Request),
-    /// Wait until this time (a rate limit, a think time), but process completions.
+    /// For a rate limit or think time; completions still arrive.
     WaitUntil(Nanos),
     WaitForCompletion,
     /// Finished, with nothing in flight.
@@ -47,11 +47,11 @@ pub enum Next {
 /// What a sync brings to stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
-    /// The data, and what reading it back needs (`fdatasync`).
+    /// Also what reading the data back needs (`fdatasync`).
     Data,
-    /// The data, times and other metadata (`fsync`).
+    /// Also times and other metadata (`fsync`).
     File,
-    /// Not a sync: drops clean pages from the cache, so the next pass reads them again.
+    /// No sync: drops clean pages, so the next pass reads them again.
     Uncached,
 }
 
@@ -100,8 +100,7 @@ pub trait RequestSource: Send {
     /// Returns whether any request may be a write.
     fn writes(&self) -> bool;
 
-    /// Returns whether the machine can ask [`RequestSource::outstanding`] instead of remembering
-    /// requests.
+    /// The machine then asks [`RequestSource::outstanding`] instead of remembering requests.
     #[inline(always)]
     fn keeps_requests(&self) -> bool {
         false
@@ -112,64 +111,62 @@ pub trait RequestSource: Send {
         unreachable!("only sources that keep their requests are asked")
     }
 
-    /// Returns the sync due before the next request. The machine asks after completions, and
-    /// answers with [`RequestSource::synced`].
+    /// Returns the sync due before the next request. Asked after completions, answered with
+    /// [`RequestSource::synced`].
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         None
     }
 
-    /// Returns the target to sync; `None`: all.
+    /// `None`: all targets.
     fn sync_target(&self) -> Option<u32> {
         None
     }
 
-    /// Returns how many journal blocks the file system writes for the due sync or, with a slot, for
-    /// the durable write just issued there. `None`: a simulated file system decides; a real one
-    /// always does.
+    /// Returns the journal blocks of the due sync or, with a slot, of the durable write just issued
+    /// there. `None`: a simulated file system decides; a real one always does.
     fn journal_blocks(&self, _slot: Option<u32>) -> Option<u32> {
         None
     }
 
-    /// Reports the end of [`RequestSource::sync_due`]'s sync.
+    /// Ends [`RequestSource::sync_due`]'s sync.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Fills the buffers before the run; not on machines without data. At depth 1 they are 256 KiB
-    /// or more, used in turn.
+    /// Only on machines with data, before the run. At depth 1 the buffers are 256 KiB or more, used
+    /// in turn.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
-    /// Called once all sources are ready, just before the first [`RequestSource::next`].
+    /// Called when all sources are ready, just before the first [`RequestSource::next`].
     fn begin(&mut self, now: Nanos);
 
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// Returns the next request on a fast path; if `None`, call [`RequestSource::next`].
+    /// A fast path; after `None`, call [`RequestSource::next`].
     #[inline(always)]
     fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Returns whether [`RequestSource::submitted`] is needed: the machine then submits and waits
-    /// in separate calls.
+    /// The machine then submits and waits in separate calls, for [`RequestSource::submitted`].
     #[inline(always)]
     fn times_submission(&self) -> bool {
         false
     }
 
-    /// Returns whether [`RequestSource::priority`] is needed for each request.
+    /// The machine then asks [`RequestSource::priority`] for each request.
     #[inline(always)]
     fn gives_priorities(&self) -> bool {
         false
     }
 
-    /// Returns the next request's priority ([`crate::IoPriority::bits`]); 0: the part's. Only
-    /// called if supported.
+    /// Returns [`crate::IoPriority::bits`] of the next request; 0: the part's. Only called if
+    /// supported.
     fn priority(&self, _slot: u32) -> u16 {
         0
     }
 
-    /// Reports that all requests so far are submitted; the call returned at `now`. Not called with
-    /// blocking calls.
+    /// All requests so far are submitted; the call returned at `now`. Not called with blocking
+    /// calls.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
@@ -184,26 +181,26 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// Returns a request in slot 0 for a blocking call, if no other is outstanding; `None`: call
-    /// [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so the source need
-    /// not store it.
+    /// Returns a request in slot 0 for a blocking call, if no other is outstanding; after `None`,
+    /// call [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so the source
+    /// need not store it.
     #[inline(always)]
     fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Completes a request from [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
+    /// The request is of [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
-    /// Fills the next write's buffer; not on machines without data.
+    /// Before a write; only on machines with data.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
-    /// Returns whether [`RequestSource::check`] is needed for reads.
+    /// The machine then calls [`RequestSource::check`] for reads.
     fn checks(&self) -> bool {
         false
     }
 
-    /// Checks a successful read before its completion is reported.
+    /// Only for successful reads, before [`RequestSource::complete`].
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

@@ -6,7 +6,7 @@ use twin::description::{CloudVolume, Drive, FlashDrive, VirtioDisk};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Summary {
-    /// The shortest time of a request at depth 1, in microseconds.
+    /// Of a request at depth 1.
     min_latency_us: f64,
     iops: f64,
     bytes_per_s: f64,
@@ -52,7 +52,7 @@ pub(super) fn starts(base: &Setup, points: &[&FitPoint]) -> Vec<Setup> {
         .collect()
 }
 
-/// Returns a drive for each number of workers, which is an integer.
+/// Tries each number of workers, which is an integer.
 fn virtio(disk: &VirtioDisk, read: Summary, write: Summary) -> Vec<Drive> {
     let mut drives = Vec::new();
     for (workers, batched) in
