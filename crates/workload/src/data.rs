@@ -5,15 +5,15 @@ use crate::{Data, Workload};
 use machine::fill_random;
 use std::sync::Arc;
 
-/// Unit of deduplication and compression. Other request sizes use 512 B sectors.
+/// Deduplication's and compression's unit. Other request sizes use 512 B sectors.
 pub const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
-/// A stamp makes a block unique within the run.
+/// Makes a block unique within the run.
 const STAMP_BYTES: usize = 16;
 /// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
 /// repeat in it.
 const RECORD_BYTES: u32 = 128 << 10;
-/// Source of bodies: several records, but small enough for an L2 cache.
+/// Several records, but small enough for an L2 cache.
 const POOL_BYTES: usize = 1 << 20;
 const TEMPLATES: u64 = 16;
 
@@ -45,20 +45,20 @@ pub struct Filler {
     pool: Option<Arc<[u8]>>,
     position: usize,
     counter: u64,
-    /// Makes the first half of every stamp.
+    /// For the first half of every stamp.
     seed: u64,
     repeated_seed: u64,
-    /// Makes the second half of every stamp.
+    /// For the second half of every stamp.
     tag: u64,
 }
 
-/// Returns the bytes of a block before its zeros.
+/// The bytes before the zeros.
 fn head_of(len: usize, compressible_percent: u8) -> usize {
     len - len * usize::from(compressible_percent.min(100)) / 100
 }
 
 impl Filler {
-    /// Creates the filler of source 0.
+    /// Creates source 0's filler.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
@@ -82,7 +82,7 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, repeated_seed, tag }
     }
 
-    /// Returns another source's filler, whose blocks differ. The pool is shared.
+    /// Returns a filler of different blocks. The pool is shared.
     pub fn fork(&self, source: u64) -> Self {
         let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
@@ -95,8 +95,8 @@ impl Filler {
         self.pool.is_some()
     }
 
-    /// Fills a source's buffers before its first write. Each starts at a multiple of the block or,
-    /// with odd request sizes, anywhere.
+    /// Call before the first write. Each buffer starts at a multiple of the block or, with odd
+    /// request sizes, anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
         if self.data.compressible_percent > 0 {
@@ -107,7 +107,7 @@ impl Filler {
         }
     }
 
-    /// Prepares the buffer of one write.
+    /// Prepares one write's buffer.
     #[inline]
     pub fn stamp(&mut self, buffer: &mut [u8]) {
         if self.pool.is_some() {
@@ -128,7 +128,7 @@ impl Filler {
         }
     }
 
-    /// Returns a unique stamp: both hashes are bijections of the counter and of the tag.
+    /// Is unique: both hashes are bijections of the counter and of the tag.
     #[inline]
     fn next_stamp(&mut self) -> [u8; STAMP_BYTES] {
         let counter = self.counter;
@@ -161,7 +161,7 @@ impl Filler {
         }
     }
 
-    /// Returns a position and stamp that all fillers of the run share.
+    /// All fillers of the run share them.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let templates = match self.data.repeated_blocks {
             0 => TEMPLATES,

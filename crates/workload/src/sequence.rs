@@ -9,7 +9,7 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests computed together share constants, branches and registers.
+/// Shares constants, branches and registers.
 const BATCH: usize = 32;
 
 mod purpose {
@@ -20,15 +20,15 @@ mod purpose {
     pub const SIZE: u64 = 5;
 }
 
-/// A position in a sequence.
+/// A position.
 #[derive(Debug, Clone)]
 pub enum Cursor {
     Own,
-    /// The threads of a stream share the requests of one thread.
+    /// A stream's threads share the requests of one thread.
     Shared(Arc<AtomicU64>),
 }
 
-/// The infinite requests of one stream: a pure function of the seed, the stream and the index.
+/// A stream's infinite requests: a pure function of the seed, the stream and the index.
 ///
 /// With [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] each stream has a
 /// contiguous part of the region, with [`Pattern::Columns`] some columns. [`Pattern::Together`]
@@ -49,12 +49,12 @@ pub enum Cursor {
 pub struct Sequence {
     place: u64,
     ready_to: u64,
-    /// Offsets by place modulo [`BATCH`].
+    /// By place modulo [`BATCH`].
     ready: [u64; BATCH],
     ready_ops: [Op; BATCH],
-    /// End of the fast path of [`Sequence::next`]; 0: never used.
+    /// End of [`Sequence::next`]'s fast path; 0: never used.
     short_to: u64,
-    /// The end of the pass, or 0.
+    /// The pass's end, or 0.
     short_pass: u64,
     base: u64,
     request: u32,
@@ -62,7 +62,7 @@ pub struct Sequence {
     varied: Option<Box<Varied>>,
     shared: Option<Arc<AtomicU64>>,
     pass_start: u64,
-    /// Patterns with repetition have one infinite pass.
+    /// Infinite for patterns with repetition.
     pass_len: u64,
     pass: u64,
     blocks: u64,
@@ -119,9 +119,9 @@ impl Choice {
 #[derive(Debug, Clone, Copy)]
 struct Stride {
     step: u64,
-    /// The first `n % step` rounds have one visit more.
+    /// These first `n % step` rounds have one visit more.
     long_rounds: u64,
-    /// Visits of a short round; at least 1.
+    /// In a short round; at least 1.
     visits: u64,
 }
 
@@ -143,7 +143,7 @@ impl Stride {
     }
 }
 
-/// The columns from `first` on, each from top to bottom.
+/// From `first` on, each from top to bottom.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     first: u64,
@@ -158,12 +158,12 @@ impl Columns {
     }
 }
 
-/// Returns `percent` of 2^64.
+/// Of 2^64.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
 
-/// Returns the first block and length; lengths differ by at most one.
+/// Returns first block and length; lengths differ by at most one.
 fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
     let at = |k: u32| (u128::from(n) * u128::from(k) / u128::from(parts.max(1))) as u64;
     (at(k), at(k + 1) - at(k))
@@ -182,7 +182,7 @@ impl Pattern {
 }
 
 impl Sequence {
-    /// Creates a sequence in the region (first byte, length).
+    /// `region` is first byte and length.
     ///
     /// # Errors
     /// The stream's part is too small for a request, or the pattern is invalid.
@@ -278,8 +278,8 @@ impl Sequence {
         }
     }
 
-    /// Returns the next request if all have one size and the cursor is not shared, within a pass
-    /// and [`Sequence::limit_short`]; `None`: call [`Sequence::next`].
+    /// Answers if all requests have one size and the cursor is not shared, within a pass and
+    /// [`Sequence::limit_short`]; after `None`, call [`Sequence::next`].
     #[inline(always)]
     pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
@@ -291,7 +291,7 @@ impl Sequence {
         Some((self.ready_ops[at], self.ready[at], self.request))
     }
 
-    /// Returns `false` where the fast path ends.
+    /// `false` ends the fast path.
     #[inline(never)]
     fn prepare(&mut self) -> bool {
         if self.place >= self.short_to {
@@ -319,7 +319,7 @@ impl Sequence {
         true
     }
 
-    /// Limits [`Sequence::next_short`], until the next call, to requests that leave some of these
+    /// Until the next call, limits [`Sequence::next_short`] to requests that leave some of these
     /// bytes.
     #[inline]
     pub fn limit_short(&mut self, bytes: u64) {
@@ -330,7 +330,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the position in the pass, if the cursor is not shared.
+    /// Valid if the cursor is not shared.
     pub fn place(&self) -> u64 {
         self.place
     }
@@ -382,8 +382,8 @@ impl Sequence {
         }
     }
 
-    /// Moves to the pass of `place`; returns the position in it. Threads that share the cursor may
-    /// have completed whole passes.
+    /// Returns the position in the pass of `place`. Threads that share the cursor may have
+    /// completed whole passes.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {
@@ -401,7 +401,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the number of blocks in a pass: requests, or starting positions if sizes differ.
+    /// Returns a pass's requests, or starting positions if sizes differ.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }

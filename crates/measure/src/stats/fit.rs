@@ -1,5 +1,4 @@
-//! Fits straight lines to measured points: cost = a per request + b per byte, time = fixed + size /
-//! rate.
+//! Straight lines: cost = a per request + b per byte, time = fixed + size / rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,16 +67,15 @@ pub enum FitError {
     Unusable { x: f64, y: f64 },
 }
 
-/// Residuals beyond this number of robust standard deviations get less weight (Huber 1964; 95 %
-/// efficient in normal noise).
+/// In robust standard deviations: larger residuals get less weight (Huber 1964; 95 % efficient in
+/// normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
-/// The significance level, divided by the number of positions searched.
+/// Divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
 const KNEE_FACTOR: f64 = 1.25;
 
-/// Fits a line by weighted least squares with Huber's weights; errors are proportional to y.
-/// Requires y > 0.
+/// Weighted least squares with Huber's weights; errors are proportional to y. Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     if let Some(&(x, y)) =
         points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0))
@@ -118,7 +116,7 @@ struct Robust {
     a: f64,
     b: f64,
     weights: Vec<f64>,
-    /// The expected y of each point, to which errors are proportional.
+    /// Expected y, to which errors are proportional.
     scales: Vec<f64>,
 }
 
@@ -174,7 +172,7 @@ impl Robust {
         self.weights[i] / (self.scales[i] * self.scales[i])
     }
 
-    /// Returns the sum of weights, the weighted mean of x, and the weighted squares about it.
+    /// The sum of weights, the weighted mean of x, and the weighted squares about it.
     fn moments(&self, points: &[(f64, f64)]) -> (f64, f64, f64) {
         let w: f64 = (0..points.len()).map(|i| self.weight(i)).sum();
         let xm = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.0).sum::<f64>() / w;
@@ -215,7 +213,7 @@ impl Robust {
     }
 }
 
-/// Fits the Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
+/// The Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
 fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
     for (i, p) in points.iter().enumerate() {
@@ -230,7 +228,7 @@ fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     (median(&below), b)
 }
 
-/// Finds a knee by an F test on relative squares.
+/// An F test on relative squares.
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {
@@ -268,7 +266,7 @@ struct Bent {
     squares: f64,
 }
 
-/// Fits y = a + b x + c max(x - knee, 0), with errors proportional to y.
+/// y = a + b x + c max(x - knee, 0), with errors proportional to y.
 fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     let columns = |x: f64| [1.0, x, knee.map_or(0.0, |k| (x - k).max(0.0))];
     let unknowns = if knee.is_some() { 3 } else { 2 };

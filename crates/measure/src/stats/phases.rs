@@ -13,27 +13,27 @@ use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
 use std::ops::Range;
 
-/// Rates that differ by a smaller factor are left to the interval.
+/// Smaller changes are left to the interval.
 const MIN_FACTOR: f64 = 1.25;
-/// The minimum factor of a change that only the gap between the rates shows.
+/// If only the gap between the rates shows a change.
 const GAP_FACTOR: f64 = 1.5;
-/// The minimum factor with fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ
-/// by up to 4 on a loaded machine.
+/// With fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ by up to 4 on a
+/// loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
-/// The minimum factor with few values, if one side is a single value.
+/// With few values, if one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
-/// The one-sided significance level of a step whose place is searched for.
+/// One-sided, of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
 /// The share of pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
 const MIN_STRETCH: usize = 6;
-/// The minimum gap in a stretch, in widths of its sides, times its length: the shorter the stretch,
-/// the more often chance makes a gap.
+/// In a stretch, in widths of its sides, times its length: the shorter the stretch, the more often
+/// chance makes a gap.
 const STRETCH_GAP: f64 = 60.0;
-/// The lowest rate, as a share of the median or the mean; a stall has no logarithm.
+/// As a share of the median or the mean; a stall has no logarithm.
 const FLOOR: f64 = 0.001;
 const MIN_LINE: usize = 6;
 /// A slide that explains this share of the variance needs no test.
@@ -42,19 +42,19 @@ const EXPLAINED: f64 = 0.93;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     pub values: Range<usize>,
-    /// The mean rate; in a gradual course the rate at its beginning or its end.
+    /// The mean; in a gradual course, at its beginning or end.
     pub rate: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// Two or more phases. A value between two of them belongs to neither.
+    /// Two or more. A value between two of them belongs to neither.
     pub phases: Vec<Phase>,
     pub gradual: bool,
 }
 
-/// Finds the phases of a rate; `None` if one rate describes the series. `uncertain`: the
-/// uncertainty of one value, as a share of it.
+/// Returns `None` if one rate describes the series. `uncertain`: one value's uncertainty, as a
+/// share.
 pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     if values.len() < 2 || !values.iter().all(|value| value.is_finite() && *value >= 0.0) {
         return None;
@@ -110,7 +110,7 @@ fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
 
 struct Search<'a> {
     logs: &'a [f64],
-    /// The uncertainty of one value, as a difference of logarithms.
+    /// Of one value, as a difference of logarithms.
     uncertain: f64,
 }
 
@@ -159,7 +159,7 @@ impl Search<'_> {
         steps.reduce(|best, other| if 2.0 * wide(&other) < wide(&best) { other } else { best })
     }
 
-    /// Finds a step that is undone later, which does not show in the whole.
+    /// A step that is undone later does not show in the whole.
     fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let mut length = part.len() / 2;
         while length >= MIN_STRETCH {
@@ -189,7 +189,7 @@ impl Search<'_> {
         apart(before, after) > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
     }
 
-    /// Returns the logarithms at both ends and the variance left over, if the slide counts.
+    /// The logarithms at both ends and the variance left over, if the slide counts.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
         if n < MIN_LINE {
@@ -250,7 +250,7 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
     (one_low - other_high).max(other_low - one_high)
 }
 
-/// Returns the index at which a single step explains most of the variance; `None` for one value.
+/// Returns where a single step explains most of the variance; `None` for one value.
 pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
     let n = values.len() as f64;
     let all = mean(values);
@@ -303,8 +303,7 @@ fn tested(before: &[f64], after: &[f64]) -> bool {
     change.abs() > student_quantile(1.0 - STEP_TAIL, noise.degrees) * error
 }
 
-/// Computes the share of pairs of which the second is larger (`up`) or smaller; equal ones count
-/// for half.
+/// The share of pairs of which the second is larger (`up`) or smaller; equal ones count for half.
 fn in_order(before: &[f64], after: &[f64], up: bool) -> f64 {
     let mut sorted = before.to_vec();
     sorted.sort_by(f64::total_cmp);

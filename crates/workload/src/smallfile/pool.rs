@@ -11,7 +11,7 @@ pub(super) struct Slot {
     pub bytes: u32,
 }
 
-/// Slots for twice the base number of files. Unused slots take no memory.
+/// Twice the base number of files; unused slots take no memory.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     slots: Vec<Option<Slot>>,
@@ -31,7 +31,7 @@ impl Pool {
         self.live
     }
 
-    /// Returns the slot after the last allocated if free, otherwise the first hole.
+    /// The slot after the last allocated if free, otherwise the first hole.
     pub fn free_slot(&mut self) -> Option<u32> {
         if self.live >= self.capacity {
             return None;

@@ -1,15 +1,15 @@
-//! Finds the kind of fault from the bytes.
+//! Finds the kind of fault.
 
 use super::unit::{Label, UNIT};
 use super::{Expected, Fault, FaultKind, Found};
 
-/// A unit with more wrong bits is unrelated data, which differ in about half of the 4096.
+/// More in a unit is unrelated data, which differ in about half of the 4096.
 const FLIPPED_BITS: u32 = 512;
 /// Fewer matching bytes on a side of a seam look like flipped bits.
 const SEAM_BYTES: usize = 8;
 /// Unrelated data differ in half of the bits, damage in fewer.
 const TORN_SHARE: f64 = 0.25;
-/// Older generations to try for a damaged unit.
+/// Generations to try for a damaged unit.
 const OLDER: u32 = 4;
 const CANDIDATES: usize = 24;
 
@@ -19,7 +19,7 @@ enum Verdict {
     Wrong(FaultKind, Found),
 }
 
-/// `fill` is the seed of the file's first data, if known. Returns the number of bytes judged.
+/// `fill` seeds the file's first data, if known. Returns the bytes judged.
 pub fn check_block(
     (seed, fill): (u64, Option<u64>),
     offset: u64,
@@ -184,7 +184,7 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
         .then_some((generation, at, first))
 }
 
-/// Returns the expected generations, some older ones, and the header's.
+/// The expected, some older, and the header's.
 fn candidates(
     seed: u64,
     at: u64,

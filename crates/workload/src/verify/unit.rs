@@ -1,4 +1,4 @@
-//! The header and body of a self-describing sector.
+//! A self-describing sector.
 
 use super::UNIT_BYTES;
 use crate::rng::{SplitMix64, derive};
@@ -11,7 +11,7 @@ const HEADER: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     pub seed: u64,
-    /// The intended byte offset.
+    /// Intended, in bytes.
     pub offset: u64,
     /// Writes of this block by this run, including this one.
     pub generation: u32,
@@ -32,7 +32,7 @@ impl Label {
         unit[..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns whether the checksum matches, too. `None` without the magic number.
+    /// Also returns whether the checksum matches. `None` without the magic number.
     pub fn read(unit: &[u8]) -> Option<(Label, bool)> {
         if word(unit, 24) != MAGIC {
             return None;
