@@ -28,7 +28,7 @@ pub(crate) const HAS_OFFSET: u8 = 0x20;
 pub(crate) const HAS_THREAD: u8 = 0x80;
 pub(crate) const DIRECT: u8 = 0x40;
 pub(crate) const DSYNC: u8 = 0x20;
-/// At a device, the request is the file system's metadata.
+/// At a device, it marks metadata of the file system.
 pub(crate) const APPEND: u8 = 0x10;
 /// The result equals the bytes asked for and is left out.
 pub(crate) const DONE: u8 = 0x08;

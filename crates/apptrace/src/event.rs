@@ -2,7 +2,7 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Counts [`TracedFile`] or [`Thread`] events in order.
+/// A place in the order of [`TracedFile`] or [`Thread`] events.
 pub type Index = u32;
 
 /// Files and threads come before requests that name them. Requests are in the order of their start,
@@ -18,7 +18,7 @@ pub enum Event {
     Lost(u64),
 }
 
-/// Of the recorded program.
+/// A thread of the recorded program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// The kernel's number of the process and of the thread in it; 0 if the source has none.
@@ -79,7 +79,7 @@ pub enum Access {
     Close,
     Unlink,
     Discard,
-    /// Of a block device's cache.
+    /// Flushes a block device's cache.
     Flush,
     /// `readahead`, POSIX_FADV_WILLNEED: reads into the page cache without waiting.
     Prefetch,
@@ -100,21 +100,21 @@ pub enum Interface {
     Block,
 }
 
-/// Of an open file, or of one request.
+/// Flags of an open file, or of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OpenFile {
     pub direct: bool,
     /// O_DSYNC, O_SYNC or RWF_DSYNC: done means on stable storage.
     pub dsync: bool,
     pub append: bool,
-    /// At a device: of a file system, such as its journal.
+    /// At a device, the request is metadata of a file system, such as its journal.
     #[serde(default)]
     pub metadata: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// From the recording's start to the request's.
+    /// From the recording's start, in ns.
     pub at_ns: Nanos,
     /// `None` if the end was not seen.
     pub duration_ns: Option<Nanos>,

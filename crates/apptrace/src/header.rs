@@ -2,7 +2,7 @@ use machine::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Begins a trace file.
+/// Facts at the start of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
@@ -16,11 +16,11 @@ pub struct Header {
     pub started_unix_ns: Option<Nanos>,
     /// The recorder: `halfpower 0.1.0`, `strace`.
     pub source: String,
-    /// Names are hashes, whose key was thrown away.
+    /// Names are hashes with a key that was thrown away.
     pub anonymous: bool,
 }
 
-/// Ends a trace file.
+/// Facts known only at the recording's end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {

@@ -68,12 +68,12 @@ impl<R: Read> TraceReader<R> {
         &self.header
     }
 
-    /// Known after the last event; `None` if the file was cut.
+    /// Returns `None` before the last event, or if the file was cut.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// The file had no summary: the recorder was killed, or the file was cut.
+    /// Returns whether the file had no summary: the recorder was killed, or the file was cut.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
     }

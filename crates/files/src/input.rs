@@ -25,7 +25,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// `what` is the kind's name with an article.
+    /// Takes the kind's name with an article.
     pub const fn new(what: &'static str, max_bytes: u64) -> Input {
         Input { what, max_bytes }
     }

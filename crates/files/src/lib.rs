@@ -25,7 +25,7 @@ use unix as system;
 
 use std::path::Path;
 
-/// For directories such as the journal's.
+/// The mode of directories such as the journal's.
 pub const PRIVATE: u32 = 0o700;
 
 /// Returns a file's directory.

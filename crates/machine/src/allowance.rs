@@ -32,7 +32,7 @@ impl fmt::Debug for Allowance {
 }
 
 impl Allowance {
-    /// `None` means no limit.
+    /// Takes `None` as no limit.
     pub fn new(max: Option<u64>, before: BeforeWrites) -> Allowance {
         let (written, reached) = (AtomicU64::new(0), AtomicBool::new(false));
         Allowance { max, written, reached, before }

@@ -72,7 +72,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// In the order of the enum and of the help.
+/// Rows are in the order of the enum and of the help.
 const ENGINES: [Row; 10] = [
     BLOCKING,
     Row {
@@ -186,7 +186,7 @@ impl Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
 
-    /// One request needs only blocking calls.
+    /// Prefers blocking calls for one request.
     pub fn for_depth(depth: u32, engines: &[Engine]) -> Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
@@ -221,7 +221,7 @@ impl Engine {
         self.row().concurrency == Concurrency::Workers
     }
 
-    /// Mapped memory needs one file of fixed length, no direct I/O and no stripe.
+    /// Returns whether I/O uses mapped memory: one file of fixed length, no direct I/O, no stripe.
     pub fn is_mapped(self) -> bool {
         self.row().mapped
     }

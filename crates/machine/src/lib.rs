@@ -158,15 +158,15 @@ pub trait Machine {
     /// Treats these processes as part of the measurement, not as disturbance.
     fn add_own_processes(&self, _processes: &[u32]) {}
 
-    /// A directory gets a test file with incompressible data.
+    /// Gives a directory a test file with incompressible data.
     ///
     /// # Errors
     /// A missing path or permission, too little space, a device in use, a file that would be
     /// overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
-    /// `check` sees all facts before existing data is overwritten. If the machine chooses the size,
-    /// a filled target may become smaller.
+    /// Lets `check` see all facts before it overwrites data. If the machine chooses the size, a
+    /// filled target may become smaller.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -293,7 +293,7 @@ pub trait Machine {
         None
     }
 
-    /// Times so far; empty if not counted.
+    /// Returns times so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }

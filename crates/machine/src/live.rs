@@ -84,7 +84,7 @@ impl Filling {
         }
     }
 
-    /// Bytes per second, flush included; 0 before the first fill.
+    /// Returns bytes per second, flush included; 0 before the first fill.
     pub fn last_rate(&self) -> f64 {
         self.last_bytes_per_s.load(Relaxed) as f64
     }
@@ -157,7 +157,7 @@ pub struct Work(Mutex<Option<Step>>);
 #[derive(Debug, Clone)]
 struct Step {
     goal: Goal,
-    /// Of the whole work, before and after the step.
+    /// Shares of the whole work before and after the step.
     shares: Range<f64>,
     work_began: Instant,
     began: Instant,
@@ -184,7 +184,7 @@ impl Work {
         WorkGuard(())
     }
 
-    /// `shares` are of the whole work.
+    /// Begins a step between two shares of the work.
     pub fn step(&self, what: String, goal: Goal, shares: Range<f64>) {
         started(what);
         let (began, before) = (Instant::now(), REQUESTS.read());
@@ -248,8 +248,8 @@ pub fn running() -> Option<String> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Rates are bytes per second, requests per second, mean latency in ns. `op`: 0 for reads, 1 for
-/// writes past the page cache.
+/// Takes bytes per second, requests per second, mean latency in ns. `op`: 0 for reads, 1 for writes
+/// past the page cache.
 pub fn finished(what: String, op: Option<usize>, [bytes_per_s, iops, mean_latency_ns]: [f64; 3]) {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let LastRun { runs, mut best_bytes_per_s, .. } = last.take().unwrap_or_default();

@@ -4,7 +4,7 @@
 /// Weyl step: the odd number nearest to 2^64 / golden ratio.
 pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// SplitMix64's bijection.
+/// Applies SplitMix64's bijection.
 #[inline]
 pub const fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -50,7 +50,7 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// Number `i` will be `hash(seed, i)`.
+    /// Makes `hash(seed, i)` number `i`.
     pub const fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }

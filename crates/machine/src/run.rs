@@ -12,14 +12,14 @@ pub struct Part<'a, T, S> {
     /// By [`crate::Request::target`]; several cannot include a stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// Each target's, in place of the access's; empty: the access's for all.
+    /// The buffering of each target; empty: the access's for all.
     pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
     pub scheduling: Scheduling<'a>,
 }
 
-/// For the streams' threads and requests.
+/// Settings of the streams' threads and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
     /// Processors to run on; empty for all.
@@ -30,7 +30,7 @@ pub struct Scheduling<'a> {
     pub nice: Option<i32>,
 }
 
-/// For block schedulers that support it (ioprio_set(2)).
+/// A priority for block schedulers that support it (ioprio_set(2)).
 ///
 /// ```
 /// use machine::{IoClass, IoPriority};
@@ -161,14 +161,14 @@ pub struct PartUsage {
     pub unserved_ns: Option<Nanos>,
     pub sync_unserved_ns: Option<Nanos>,
     pub dirty: Option<DirtyUse>,
-    /// Of the devices under the part's targets, over the whole run.
+    /// Counters of the devices under the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
 }
 
 impl RunUsage {
-    /// Processor time, block-layer bytes and warnings stay those of the whole run.
+    /// Leaves processor time, block-layer bytes and warnings as the whole run's.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,

@@ -100,7 +100,8 @@ pub trait RequestSource: Send {
     /// Returns whether any request may be a write.
     fn writes(&self) -> bool;
 
-    /// The machine then asks [`RequestSource::outstanding`] instead of remembering requests.
+    /// Returns whether the machine can ask [`RequestSource::outstanding`] instead of remembering
+    /// requests.
     #[inline(always)]
     fn keeps_requests(&self) -> bool {
         false
@@ -118,7 +119,7 @@ pub trait RequestSource: Send {
         None
     }
 
-    /// `None`: all targets.
+    /// Returns `None` for all targets.
     fn sync_target(&self) -> Option<u32> {
         None
     }
@@ -132,8 +133,8 @@ pub trait RequestSource: Send {
     /// Ends [`RequestSource::sync_due`]'s sync.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Only on machines with data, before the run. At depth 1 the buffers are 256 KiB or more, used
-    /// in turn.
+    /// Fills the buffers before the run, only on machines with data. At depth 1 they are 256 KiB or
+    /// more, used in turn.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
     /// Called when all sources are ready, just before the first [`RequestSource::next`].
@@ -141,19 +142,20 @@ pub trait RequestSource: Send {
 
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// A fast path; after `None`, call [`RequestSource::next`].
+    /// Returns a request on a fast path; after `None`, call [`RequestSource::next`].
     #[inline(always)]
     fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// The machine then submits and waits in separate calls, for [`RequestSource::submitted`].
+    /// Returns whether the machine calls [`RequestSource::submitted`]: it then submits and waits in
+    /// separate calls.
     #[inline(always)]
     fn times_submission(&self) -> bool {
         false
     }
 
-    /// The machine then asks [`RequestSource::priority`] for each request.
+    /// Returns whether each request needs [`RequestSource::priority`].
     #[inline(always)]
     fn gives_priorities(&self) -> bool {
         false
@@ -165,8 +167,8 @@ pub trait RequestSource: Send {
         0
     }
 
-    /// All requests so far are submitted; the call returned at `now`. Not called with blocking
-    /// calls.
+    /// Reports that all requests so far are submitted; the call returned at `now`. Not used with
+    /// blocking calls.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
@@ -189,18 +191,18 @@ pub trait RequestSource: Send {
         None
     }
 
-    /// The request is of [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
+    /// Completes a request of [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
-    /// Before a write; only on machines with data.
+    /// Fills a write's buffer, only on machines with data.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
-    /// The machine then calls [`RequestSource::check`] for reads.
+    /// Returns whether reads need [`RequestSource::check`].
     fn checks(&self) -> bool {
         false
     }
 
-    /// Only for successful reads, before [`RequestSource::complete`].
+    /// Checks a successful read, before [`RequestSource::complete`].
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

@@ -71,7 +71,7 @@ pub trait TaskFiles: Sync {
     /// An existing file that halfpower did not make and may not overwrite; a file in use.
     fn take(&self, wanted: &Wanted) -> Result<Self::File>;
 
-    /// `None` if unknown.
+    /// Returns `None` if unknown.
     fn free_bytes(&self, directory: &Path) -> Result<Option<u64>>;
 
     /// Returns `false` if it existed before.

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Terminal controls, lookalikes, and what HTML forbids.
+/// Finds terminal controls, lookalikes, and what HTML forbids.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -21,7 +21,7 @@ pub fn printable(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\r' | '\t') { Some(' ') } else { None })
 }
 
-/// As [`printable`], but keeps line feeds and tabs.
+/// Escapes as [`printable`], but keeps line feeds and tabs.
 pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\t') { Some(c) } else { None })
 }

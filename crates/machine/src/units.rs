@@ -157,7 +157,7 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
 }
 
-/// The largest unit with at most one decimal, and the tenths.
+/// Returns the largest unit with at most one decimal, and the tenths.
 fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
     let units = [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
     units.into_iter().filter(|(_, multiple)| bytes >= *multiple).find_map(|(unit, multiple)| {

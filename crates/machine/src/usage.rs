@@ -34,7 +34,7 @@ pub struct NetworkLink {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// In each direction.
+    /// The speed in each direction.
     pub speed_bytes_per_s: u64,
 }
 
@@ -171,9 +171,9 @@ pub struct BlockTimes {
     pub bios: u64,
     /// When the block layer received them, modulo 2^64: only differences mean anything.
     pub queued_at_sum: u64,
-    /// Until the device driver received the first part of each.
+    /// Time until the device driver received the first part of each.
     pub queue_ns: Nanos,
-    /// From then until the device had completed all of it.
+    /// Time from then until the device had completed all of it.
     pub device_ns: Nanos,
 }
 
@@ -261,12 +261,12 @@ pub struct DirtyUse {
     pub held_percent: f64,
 }
 
-/// Of a control group's processor quota.
+/// Use of a control group's processor quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
-    /// In which the processes wanted a processor.
+    /// Periods in which the processes wanted a processor.
     pub periods: u64,
-    /// In which they used up the quota.
+    /// Periods in which they used up the quota.
     pub throttled: u64,
     /// Over all processors.
     pub throttled_ns: Nanos,
@@ -284,7 +284,7 @@ pub struct PressureUse {
     pub io_full_ns: Nanos,
 }
 
-/// By the computer's other users, from kernel counters.
+/// Disturbance by the computer's other users, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
@@ -310,9 +310,9 @@ pub struct Usage {
     pub since_start_ns: Nanos,
     /// Ready streams waited for the agreed start ([`crate::Start::At`]).
     pub waited_ns: Nanos,
-    /// To the last completion.
+    /// Time to the last completion.
     pub elapsed_ns: Nanos,
-    /// Of the sync after the last completion, if [`crate::Access::sync_at_end`] was set.
+    /// Time of the sync after the last completion, if [`crate::Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
     /// Processor time to the last completion.
@@ -345,8 +345,8 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Of the program's threads, and of any thread, because a throttle lets a kernel thread submit
-    /// what it held back.
+    /// Times of the program's threads, and of any thread, because a throttle lets a kernel thread
+    /// submit what it held back.
     pub block_times: Vec<BlockTimes>,
 }
 
@@ -360,7 +360,7 @@ macro_rules! memory_kinds {
         impl MemoryKind {
             pub const ALL: &'static [MemoryKind] = &[$(MemoryKind::$kind),+];
 
-            /// As in documents and simulated machines' descriptions.
+            /// Returns the name in documents and simulated machines' descriptions.
             pub fn name(self) -> &'static str {
                 match self {
                     $(MemoryKind::$kind => $name,)+

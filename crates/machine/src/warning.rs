@@ -46,7 +46,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// Each `{}` in `words` is a figure's place.
+    /// Puts figures at each `{}` in `words`.
     ///
     /// # Panics
     /// The numbers of places and figures differ.

@@ -125,8 +125,8 @@ struct Ran {
     requests: u64,
 }
 
-/// From the first start to the last end: rates of streams that took turns on a processor do not add
-/// up. `None` if the attempt ended too early.
+/// Counts from the first start to the last end: rates of streams that took turns on a processor do
+/// not add up. `None` if the attempt ended too early.
 fn rate_together(streams: impl Iterator<Item = Ran>) -> Option<f64> {
     let whole = streams.reduce(|a, b| Ran {
         began: a.began.min(b.began),

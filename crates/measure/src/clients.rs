@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// Of a run: a client that begins later makes its result doubtful.
+/// A client that begins later than this share of a run makes its result doubtful.
 pub const LATE_SHARE: f64 = 0.01;
 
 /// The timing of one run on several clients, on the clock of the first.
@@ -50,7 +50,7 @@ pub struct ClientSample {
     pub cpu_ns: Nanos,
     pub busy_ns: Nanos,
     pub elapsed_ns: Nanos,
-    /// Of the host's busiest link, if known.
+    /// Use of the host's busiest link, if known.
     pub network_percent: Option<f64>,
     /// After the first client's start.
     pub began_late_ns: Nanos,

@@ -15,7 +15,7 @@ const BLOCKS: usize = 40;
 const MIN_BLOCK_NS: Nanos = 50_000_000;
 /// More phases are a rhythm, which the mean describes.
 const MAX_WITHIN: usize = 4;
-/// In a block: one more or less of five is a small share.
+/// Slices of a throttle in a block: one more or less of five is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub struct RatePhase {
     pub iops: f64,
 }
 
-/// `None` if one rate describes all runs.
+/// Returns `None` if one rate describes all runs.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
@@ -185,8 +185,8 @@ fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
     })
 }
 
-/// `uncertain`: half the relative interval of one rate. `straddled` is called if the rate changed
-/// within a run.
+/// Takes half the relative interval of one rate as `uncertain`; calls `straddled` if the rate
+/// changed within a run.
 pub fn course_of_runs(
     runs: &[RatePhase],
     uncertain: f64,
@@ -206,7 +206,7 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// A fast beginning is a change, unlike a warm-up: the run's rate leaves it out.
+/// Returns a fast beginning, which is a change, unlike a warm-up: the run's rate leaves it out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,
@@ -296,8 +296,8 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     }
 }
 
-/// Half the 95 % interval of a run's rate, as a share: the median, because a change widens one; 0
-/// if most runs have no interval. Chance exceeds twice this in 1 of 200 pairs.
+/// Computes half the 95 % interval of a run's rate, as a share: the median, because a change widens
+/// one; 0 if most runs have no interval. Chance exceeds twice this in 1 of 200 pairs.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;

@@ -84,7 +84,7 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// Only this function allocates.
+    /// Allocates; nothing else does.
     pub fn new() -> Self {
         let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
         Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }

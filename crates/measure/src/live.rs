@@ -14,15 +14,15 @@ const MIN_LENGTH_NS: Nanos = SECOND_NS / 10;
 
 #[derive(Debug, Clone)]
 pub struct Second {
-    /// From 0.
+    /// Counts from 0.
     pub run: u64,
-    /// From 0 in each run.
+    /// Counts from 0 in each run.
     pub second: u64,
     /// Shorter at a run's end.
     pub length_ns: Nanos,
     pub bytes: u64,
     pub latency: Histogram,
-    /// By the first stream.
+    /// When the first stream finished it.
     pub finished: Instant,
 }
 
@@ -57,7 +57,7 @@ impl SecondLog {
     }
 }
 
-/// Takes some of the streams' time once a second.
+/// Counting takes some of the streams' time once a second.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedRun {
     log: Arc<SecondLog>,

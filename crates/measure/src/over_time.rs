@@ -15,7 +15,7 @@ pub struct IntervalSample {
     pub completed: u64,
     /// Requests due but not issued before the run ended.
     pub not_issued: u64,
-    /// Of requests due in the interval; without a schedule, issued in it.
+    /// Latencies of requests due in the interval; without a schedule, issued in it.
     pub latency: Histogram,
 }
 
@@ -26,7 +26,7 @@ struct Counts {
 }
 
 pub(crate) struct Intervals {
-    /// From the measured part's beginning.
+    /// Each interval's end, from the measured part's beginning.
     ends: Box<[Nanos]>,
     counts: Box<[Counts]>,
 }
@@ -40,7 +40,7 @@ impl Intervals {
         }
     }
 
-    /// `None` before the first interval and after the last.
+    /// Returns `None` before the first interval and after the last.
     fn at(&mut self, measured_from: Nanos, time: Nanos) -> Option<&mut Counts> {
         let passed = time.checked_sub(measured_from)?;
         let place = self.ends.partition_point(|end| *end <= passed);

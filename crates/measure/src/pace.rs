@@ -28,7 +28,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Source `index` of `sources`, which take turns. `None` in a closed loop.
+    /// Takes source `index` of `sources`, which take turns. `None` in a closed loop.
     pub(crate) fn new(workload: &Workload, (index, sources): (u64, u64)) -> Option<Pace> {
         let interval = |rate: f64| {
             if rate > 0.0 { (sources as f64 / rate * 1e9 * FRACTION) as u64 } else { 0 }
@@ -53,7 +53,7 @@ impl Pace {
         Some(pace)
     }
 
-    /// In ns since the beginning.
+    /// Returns ns since the beginning.
     pub(crate) fn due(&self) -> Nanos {
         self.next >> FRACTION_BITS
     }
@@ -81,8 +81,8 @@ impl Pace {
         self.enter(from, beyond as f64 / self.interval as f64);
     }
 
-    /// `left` is the remaining share of an interval; the share that has passed counts, whatever the
-    /// rate was.
+    /// Takes the remaining share of an interval as `left`; the share that has passed counts,
+    /// whatever the rate was.
     fn enter(&mut self, mut from: u64, mut left: f64) {
         while let Some(&Step { interval, end }) = self.steps.get(self.at) {
             (self.interval, self.end) = (interval, end);
@@ -99,7 +99,7 @@ impl Pace {
         (self.next, self.end) = (u64::MAX, u64::MAX);
     }
 
-    /// Per step.
+    /// Counts each step's requests that are still due.
     pub(crate) fn left(&self) -> Vec<u64> {
         let mut counts = vec![0; self.steps.len()];
         let mut rest = self.clone();
@@ -117,8 +117,8 @@ impl Pace {
         self.next = self.step();
     }
 
-    /// The schedule does not catch up with this pause; `moved` computes it from the interval, both
-    /// in ns.
+    /// Delays the schedule, which does not catch up; `moved` computes the pause from the interval,
+    /// both in ns.
     pub(crate) fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         self.next += (moved(self.interval as f64 / FRACTION) * FRACTION) as u64;
     }
@@ -136,7 +136,7 @@ mod tests {
         Pace::new(&workload, source).unwrap()
     }
 
-    /// In ms.
+    /// Returns ms.
     fn times(mut pace: Pace) -> Vec<f64> {
         let mut times = Vec::new();
         while pace.next < u64::MAX {

@@ -14,7 +14,7 @@ pub struct Repeats {
     /// If the time allows.
     pub min: u32,
     pub max: u32,
-    /// For half the 95 % interval, as a fraction of the rate.
+    /// The goal for half the 95 % interval, as a fraction of the rate.
     pub precision: f64,
     /// No run starts that would end later.
     pub budget_ns: Nanos,
@@ -42,7 +42,7 @@ pub struct PointStatus {
     /// The point failed or needs no more runs.
     pub closed: bool,
     pub weight: f64,
-    /// Of another run.
+    /// The time of another run.
     pub cost_ns: Nanos,
 }
 
@@ -52,7 +52,7 @@ pub trait Repeated {
     /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
     fn half_width(&self, point: usize) -> f64;
 
-    /// A failed run closes its point.
+    /// Runs a point again. A failed run closes its point.
     ///
     /// # Errors
     /// An error that ends the whole measurement, such as the user's interrupt.
@@ -188,7 +188,7 @@ impl Measured {
         }
     }
 
-    /// As [`Repeated::half_width`].
+    /// Returns as [`Repeated::half_width`].
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -208,7 +208,7 @@ pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     rate_estimate_beside(samples, None)
 }
 
-/// `common` is the runs' spread, shared by many points ([`stats::estimate_beside`]).
+/// Uses the spread that the runs of many points share ([`stats::estimate_beside`]).
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
     let counted = counted(samples);
     if !ends_with_flush(&counted) {
@@ -220,7 +220,7 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Each run is then a single value: slices end before the flush.
+/// Returns whether each run is a single value: slices end before the flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
@@ -230,8 +230,8 @@ pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// Slices have equal width, so that each run is weighted by its time. A run too short for slices is
-/// a single rate.
+/// Gives slices equal width, so that each run is weighted by its time. A run too short for slices
+/// is a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -241,7 +241,7 @@ fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     samples.iter().map(|sample| vec![sample.iops()]).collect()
 }
 
-/// Scaled to the run's rate: slices end before the run.
+/// Scales slices to the run's rate: they end before the run.
 fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     let group = (width / sample.slice_ns.max(1)).max(1) as usize;
     let slices: Vec<f64> = sample
@@ -313,9 +313,9 @@ pub fn may_run<M: Machine>(machine: &M, workload: &Workload) -> bool {
     !workload.writes() || machine.may_write() >= least
 }
 
-/// For requests that a throttle admits in bursts: the run starts and ends midway between two
-/// bursts, at least `ramp_ns` after the beginning. That excludes the first burst, admitted at once,
-/// and the second, which may spread over half a slice.
+/// Returns options for requests that a throttle admits in bursts: the run starts and ends midway
+/// between two bursts, at least `ramp_ns` after the beginning. That excludes the first burst,
+/// admitted at once, and the second, which may spread over half a slice.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
@@ -349,7 +349,7 @@ pub fn next_run<M: Machine>(
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
 }
 
-/// The only run if runs repeat exactly.
+/// Makes the only run if runs repeat exactly.
 ///
 /// # Errors
 /// An unsupported workload or access mode, or a failed request.

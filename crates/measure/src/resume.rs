@@ -35,7 +35,7 @@ pub(crate) fn description(facts: &TargetFacts, workload: &Workload, options: Opt
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// Recorded on opening.
+/// The machine and the targets when opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub machine: MachineFacts,
@@ -89,7 +89,7 @@ struct State {
 }
 
 impl Journal {
-    /// `before` and `runs` are an earlier process's.
+    /// Takes `before` and `runs` from an earlier process.
     pub fn new(before: Option<Opened>, runs: Vec<RunLine>, write: WriteLine) -> Journal {
         let pending = runs.len();
         let mut kept: HashMap<String, VecDeque<Kept>> = HashMap::new();
@@ -154,7 +154,7 @@ impl Journal {
             .collect()
     }
 
-    /// The earlier process's sizes make offsets the same.
+    /// Sets the earlier process's sizes, so that offsets are the same.
     fn sized(&self, specs: &[TargetSpec]) -> Vec<TargetSpec> {
         let state = self.state();
         let before = state.before.as_ref().map_or(&[][..], |before| &before.targets);
@@ -236,7 +236,7 @@ impl Journal {
     }
 }
 
-/// Keeps finished runs in a [`Journal`].
+/// A machine that keeps finished runs in a [`Journal`].
 pub struct Resumable<M> {
     machine: M,
     journal: Arc<Journal>,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
-/// For checks before the target is open.
+/// A size for checks before the target is open.
 const ANY_SIZE: u64 = u64::MAX >> 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl RunRequest {
         }
     }
 
-    /// Groups run at the same time.
+    /// Groups parts that run at the same time.
     fn buffers(&self) -> Vec<Vec<Buffers>> {
         let each = self.parts.iter().map(|part| part.workload.buffers());
         match self.arrangement {
@@ -132,7 +132,8 @@ impl<'m, M: Machine> Runner<'m, M> {
         Runner::open_then(machine, request, |_| Ok(()))
     }
 
-    /// As [`Runner::open`]; `last` runs after the checks, before any write, and may fail.
+    /// Opens as [`Runner::open`]; calls `last`, which may fail, after the checks and before any
+    /// write.
     pub fn open_then(
         machine: &'m M,
         request: &RunRequest,
@@ -153,8 +154,8 @@ impl<'m, M: Machine> Runner<'m, M> {
         Ok(runner)
     }
 
-    /// For work that depends on the targets' facts. `check` refuses invalid work, and returns the
-    /// buffers of each group of concurrent streams.
+    /// Opens targets for work that depends on their facts. `check` refuses invalid work, and
+    /// returns the buffers of each group of concurrent streams.
     ///
     /// # Errors
     /// As [`Machine::open_all`] and `check`; not enough memory.
@@ -188,7 +189,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.machine
     }
 
-    /// Of the opened targets.
+    /// Returns the opened targets' facts.
     pub fn facts(&self) -> &[TargetFacts] {
         &self.facts
     }
@@ -226,7 +227,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
     }
 
-    /// `on_progress` receives the part and its runs so far; the number after the last part means
+    /// Calls `on_progress` with the part and its runs so far; the number after the last part means
     /// all at once.
     ///
     /// # Errors
@@ -284,7 +285,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     }
 }
 
-/// Each group is concurrent.
+/// Checks groups of concurrent streams.
 ///
 /// # Errors
 /// Not enough memory.
@@ -292,7 +293,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Also refuses writes to a read-only target.
+/// Refuses invalid workloads, and writes to a read-only target.
 ///
 /// # Errors
 /// The reason.
@@ -376,14 +377,14 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
 }
 
-/// Known before the runs start.
+/// Writes known before the runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
-    /// By the runs that end after an amount of data.
+    /// From runs that end after an amount of data.
     pub min_bytes: u64,
     /// If every point takes all its runs; [`u64::MAX`] if unknown.
     pub max_bytes: u64,
-    /// Of the runs that only time ends.
+    /// From runs that only time ends.
     pub timed_ns: u64,
 }
 

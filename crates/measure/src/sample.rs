@@ -46,10 +46,10 @@ pub struct Sample {
     pub bytes: u64,
     /// Requests per second over all streams and the whole measured part.
     pub rate: f64,
-    /// Of reads, then of writes.
+    /// Latencies of reads, then of writes.
     pub latency: [Histogram; 2],
     pub slice_ns: Nanos,
-    /// Of the finest slices: those without a completion.
+    /// The share of the finest slices without a completion.
     pub empty_share: f64,
     /// Requests per second over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
@@ -364,7 +364,7 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     Ok(streams)
 }
 
-/// `None` if a stream ended earlier.
+/// Returns `None` if a stream ended earlier.
 fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     let windows: Option<Vec<(u64, Nanos)>> =
         streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
@@ -464,7 +464,7 @@ pub fn gather<S: Borrow<Stream>>(
     Ok(sample)
 }
 
-/// The longest pause does not count if there is a rate apart from it: a limit that falls stops the
+/// Ignores the longest pause if there is a rate apart from it: a limit that falls stops the
 /// requests in flight once.
 fn often_empty(slice_rates: &[f64]) -> bool {
     const RATE: usize = 4;

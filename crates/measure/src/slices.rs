@@ -16,12 +16,12 @@ impl Slices {
         Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
-    /// The open slice's.
+    /// Returns the open slice's end.
     pub fn end(&self) -> Nanos {
         self.start + (self.totals.len() as u64 + 1) * self.width
     }
 
-    /// `total` counts requests completed so far.
+    /// Takes the requests completed so far as `total`.
     #[cold]
     pub fn close(&mut self, now: Nanos, total: u64) {
         while self.end() <= now {

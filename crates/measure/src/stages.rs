@@ -145,7 +145,7 @@ impl Sums {
     }
 }
 
-/// `None` unless both sums cover the same requests.
+/// Returns `None` unless both sums cover the same requests.
 fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     if of(&sums.requests) != seen.bios || seen.bios == 0 {

@@ -66,7 +66,7 @@ pub struct Stream {
     next_mark: Nanos,
     measuring: bool,
     before: u64,
-    /// At the deadline, once it has passed.
+    /// Completed until the deadline, once it has passed.
     in_time: Option<u64>,
     bytes: u64,
     bytes_before: u64,
@@ -80,8 +80,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `region` is first byte and length. `hand` numbers the sources that share one cursor; sources
-    /// divide a limit on bytes.
+    /// Takes `region` as first byte and length. `hand` numbers the sources that share one cursor;
+    /// sources divide a limit on bytes.
     ///
     /// # Errors
     /// The workload does not fit the region.
@@ -274,7 +274,7 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Only requests that leave some budget pass uncounted.
+    /// Takes uncounted requests off the budget; each left some of it.
     fn settle(&mut self) {
         let taken = self.sequence.place() - self.settled;
         self.budget -= (taken * u64::from(self.request)) as i64;
@@ -302,7 +302,7 @@ impl Stream {
         (op, offset, len)
     }
 
-    /// `None` if no slot is free or the fast path ends.
+    /// Returns `None` if no slot is free or the fast path ends.
     #[inline(always)]
     fn issue_short(&mut self, since: Nanos) -> Option<Request> {
         // [`NO_SLOT`] is beyond the slots.
@@ -328,7 +328,7 @@ impl Stream {
         request
     }
 
-    /// For a request without a slot that has completed but is not counted yet.
+    /// Serves a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -399,7 +399,7 @@ impl Stream {
         self.ends_whole = true;
     }
 
-    /// The next request is `bytes` shorter than the sequence says.
+    /// Adapts to a next request that is `bytes` shorter than the sequence says.
     pub fn adjust_budget(&mut self, bytes: i64) {
         self.settle();
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
@@ -425,7 +425,7 @@ impl Stream {
         self.not_served += now - since;
     }
 
-    /// When the request was due or, without a schedule, issued.
+    /// Returns when the request was due or, without a schedule, issued.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }
@@ -540,7 +540,7 @@ impl Stream {
         }
     }
 
-    /// Of reads, then of writes.
+    /// Returns latencies of reads, then of writes.
     pub fn latency(&self) -> &[Histogram; 2] {
         &self.latency
     }

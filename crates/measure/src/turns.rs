@@ -6,16 +6,16 @@ use workload::rng::SplitMix64;
 
 const CHANCE: f64 = 0.05;
 
-/// By arm, value and turn.
+/// A block's values by arm, value and turn.
 pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// A change's relative half width that decides a question.
     pub until: f64,
-    /// For all questions; each gets its minimum number of blocks anyway.
+    /// The time for all questions; each gets its minimum number of blocks anyway.
     pub budget_ns: Nanos,
-    /// Per question; [`MIN_BLOCKS`] or more if runs differ.
+    /// The maximum per question; [`MIN_BLOCKS`] or more if runs differ.
     pub max_blocks: usize,
     /// Closes a question once arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
@@ -34,16 +34,16 @@ impl Limits {
 pub enum Stop<E> {
     /// No answer; the other questions continue.
     Question(String),
-    /// By the user; the blocks so far count if they are enough.
+    /// The user's interrupt; the blocks so far count if they are enough.
     Interrupted(E),
-    /// Ends the measurement.
+    /// An error that ends the measurement.
     All(E),
 }
 
 pub trait Arms<const N: usize> {
     type Error;
 
-    /// In ns, from an arbitrary start.
+    /// Returns ns, from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// Runs arm 0 or 1; returns the values, the rate first.
@@ -52,11 +52,11 @@ pub trait Arms<const N: usize> {
     /// A failed run, or an interrupt.
     fn run(&mut self, arm: usize, question: usize) -> Result<[f64; N], Stop<Self::Error>>;
 
-    /// Called before each block, counted from 1.
+    /// Runs before each block, counted from 1.
     fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
 }
 
-/// To one question.
+/// One question's blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,

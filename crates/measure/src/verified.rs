@@ -72,7 +72,7 @@ pub struct VerifyStats {
 }
 
 impl VerifyStats {
-    /// Every write is recorded in `log`.
+    /// Records every write in `log`.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -150,7 +150,7 @@ impl Observer for Verifying {
         }
     }
 
-    /// Each write is filled when it is issued.
+    /// Does nothing: each write is filled when it is issued.
     fn fill_buffers(&mut self, _stream: &mut Stream, _buffers: &mut [u8]) {}
 
     fn fill(&mut self, _stream: &mut Stream, request: &Request, buffer: &mut [u8]) {

@@ -48,7 +48,7 @@ pub struct Fitted {
     pub after: f64,
 }
 
-/// With the fitted machine's prediction.
+/// A point with the fitted machine's prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     pub point: FitPoint,
@@ -57,7 +57,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    ///predicted - measured| / measured.
+    /// Returns |predicted - measured| / measured.
     pub fn error(&self) -> f64 {
         (self.predicted_bytes_per_s / self.point.throughput_bytes_per_s - 1.0).abs()
     }
@@ -104,9 +104,9 @@ fn predicted(setup: &Setup, point: &FitPoint) -> Result<f64> {
     Ok(predict(setup, &workload(point))?.throughput_bytes_per_s)
 }
 
-/// Twice too fast is as wrong as twice too slow (log ratios). Small residuals count squared, large
-/// ones linearly, so every point matters and no outlier dominates (P. J. Huber, "Robust estimation
-/// of a location parameter", 1964, in its smooth form).
+/// Takes log ratios: twice too fast is as wrong as twice too slow. Small residuals count squared,
+/// large ones linearly, so every point matters and no outlier dominates (P. J. Huber, "Robust
+/// estimation of a location parameter", 1964, in its smooth form).
 fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for point in points {
@@ -131,7 +131,6 @@ fn search(setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
 /// A power of e, once the drive is fitted.
 const SMALL_STEP: f64 = 0.25;
 
-/// Fits by coordinate descent.
 fn descend(
     mut setup: Setup,
     points: &[&FitPoint],
@@ -278,7 +277,7 @@ fn check(points: &[FitPoint]) -> Result<()> {
     Ok(())
 }
 
-/// For a fit.
+/// The minimum for a fit.
 pub const MIN_POINTS: usize = 9;
 
 #[cfg(test)]

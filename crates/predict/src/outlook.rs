@@ -73,7 +73,7 @@ fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted>
     predicted(setup, limit.op, (request, depth), words, change, MIN_GAIN)
 }
 
-/// `None` if one bus suffices for all drives.
+/// Returns `None` if one bus suffices for all drives.
 fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
     let rate = |disks: u32| {
         rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE)
@@ -129,7 +129,7 @@ fn kind(op: OpKind) -> Op {
     if op == OpKind::Write { Op::Write } else { Op::Read }
 }
 
-/// `shape`: request size and depth.
+/// Takes request size and depth as `shape`.
 fn predicted(
     setup: &Setup,
     op: OpKind,

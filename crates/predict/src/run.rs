@@ -28,13 +28,13 @@ impl Outcome {
         self.requests as f64 / self.seconds()
     }
 
-    /// A MiB is 2^20 bytes.
+    /// Returns ms per 2^20 bytes.
     pub fn cpu_ms_per_mib(&self) -> f64 {
         self.usage.cpu.system_ns as f64 * 1e-6 / (self.bytes as f64 / f64::from(1 << 20))
     }
 }
 
-/// The 1997 study's test program: a sequential, unbuffered pass over 100 MB.
+/// Returns the 1997 study's test program: a sequential, unbuffered pass over 100 MB.
 pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     let file = 100 << 20;
     Workload {

@@ -43,7 +43,7 @@ impl SustainedFit {
     }
 }
 
-/// A machine whose drive has such a reserve.
+/// Names a machine whose drive has such a reserve.
 pub fn base(result: &SustainedResult) -> Option<&'static str> {
     Some(match result.reserve?.kind {
         ReserveKind::Credit if result.settings.request_bytes <= COUNTED_BYTES => "cloud-burst",
@@ -118,7 +118,7 @@ fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reser
     all
 }
 
-/// Keys and numbers are of its rate, burst rate and credit.
+/// A volume's quota: keys and numbers of its rate, burst rate and credit.
 struct Quota<'a> {
     keys: [&'static str; 3],
     numbers: [&'a mut f64; 3],
@@ -199,7 +199,7 @@ fn repeat(setup: &Setup, result: &SustainedResult) -> Result<SustainedResult> {
     Ok(sustain(&twin, &target, &plan, program, &mut |_| true, &mut |_| {})?)
 }
 
-/// A hundredth of the fast time: short runs are repeated as finely as long ones.
+/// Returns a hundredth of the fast time: short runs are repeated as finely as long ones.
 fn step_ns(result: &SustainedResult) -> u64 {
     let fast_s = result.reserve.map_or(100.0, |reserve| reserve.empties_in_s);
     ((fast_s / 100.0).clamp(0.02, 1.0) * 1e9) as u64

@@ -34,7 +34,7 @@ const MAX_RECORDS: usize = 1 << 25;
 /// Files follow one another, each at a multiple of this.
 const FILE_STEP: u64 = 1 << 40;
 
-/// As [`parse`], but streamed.
+/// Reads as [`parse`], but a part at a time.
 ///
 /// # Errors
 /// As [`parse`]; an unreadable trace, more than 2^25 requests.
@@ -95,7 +95,7 @@ pub struct Replay {
     pub waited_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// Of the bytes, if there is a RAM cache.
+    /// Share of the bytes, if there is a RAM cache.
     pub cache_hits: Option<f64>,
 }
 
@@ -267,7 +267,7 @@ impl MissCurve {
     }
 }
 
-/// From a sample of the blocks.
+/// A curve from a sample of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sampled {
     pub share: f64,
@@ -282,7 +282,7 @@ fn max_difference(a: &[MissRatio], b: &[MissRatio]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
 }
 
-/// `sizes` are caches' bytes.
+/// Takes cache sizes in bytes.
 pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> MissCurve {
     let curve = |distances: &StackDistances| distances.curve(CACHE_BLOCK, sizes.iter().copied());
     let all = (!matches!(counting, Counting::Sampled(_)))
@@ -317,7 +317,7 @@ pub struct CacheGain {
     pub write_through: f64,
 }
 
-/// Also replays without a RAM cache.
+/// Replays also without a RAM cache.
 ///
 /// # Errors
 /// Access the machine does not support.

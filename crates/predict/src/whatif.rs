@@ -33,7 +33,7 @@ fn named(limit: &Limit) -> (String, Option<f64>) {
     (limit.what.name().replace('_', " "), percent.map(|percent| percent / 100.0))
 }
 
-/// Before and after the change.
+/// A workload before and after the change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     pub workload: String,

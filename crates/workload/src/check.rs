@@ -5,7 +5,7 @@ use machine::{Allocation, Reap};
 
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
 pub use machine::MAX_DEPTH;
-/// Per run: streams or, with [`machine::Engine::Threads`], all their threads.
+/// The limit per run: streams or, with [`machine::Engine::Threads`], all their threads.
 pub const MAX_THREADS: u32 = 4096;
 /// One per nanosecond, the clock's resolution.
 pub const MAX_RATE_IOPS: f64 = 1e9;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Deduplication's and compression's unit. Other request sizes use 512 B sectors.
 pub const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
-/// Makes a block unique within the run.
+/// A stamp makes a block unique within the run.
 const STAMP_BYTES: usize = 16;
 /// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
 /// repeat in it.
@@ -52,7 +52,7 @@ pub struct Filler {
     tag: u64,
 }
 
-/// The bytes before the zeros.
+/// Returns the bytes before the zeros.
 fn head_of(len: usize, compressible_percent: u8) -> usize {
     len - len * usize::from(compressible_percent.min(100)) / 100
 }
@@ -95,7 +95,7 @@ impl Filler {
         self.pool.is_some()
     }
 
-    /// Call before the first write. Each buffer starts at a multiple of the block or, with odd
+    /// Fills buffers before the first write. Each starts at a multiple of the block or, with odd
     /// request sizes, anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
@@ -128,7 +128,7 @@ impl Filler {
         }
     }
 
-    /// Is unique: both hashes are bijections of the counter and of the tag.
+    /// Returns a unique stamp: both hashes are bijections of the counter and of the tag.
     #[inline]
     fn next_stamp(&mut self) -> [u8; STAMP_BYTES] {
         let counter = self.counter;
@@ -161,7 +161,7 @@ impl Filler {
         }
     }
 
-    /// All fillers of the run share them.
+    /// Returns what all fillers of the run share.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let templates = match self.data.repeated_blocks {
             0 => TEMPLATES,

@@ -17,7 +17,7 @@ pub enum Permutation {
 }
 
 impl Permutation {
-    /// `n` is at most 2^63; 0 counts as 1.
+    /// Accepts `n` up to 2^63; 0 counts as 1.
     pub fn new(n: u64, key: u64) -> Self {
         if n > TABLE {
             Permutation::Mixer(Mixer::new(n, key))
@@ -26,7 +26,7 @@ impl Permutation {
         }
     }
 
-    /// `i` is below `n`.
+    /// Requires `i` below `n`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         match self {
@@ -36,7 +36,7 @@ impl Permutation {
     }
 }
 
-/// Fisher and Yates, by Durstenfeld (1964).
+/// Shuffles as Fisher and Yates, by Durstenfeld (1964).
 fn shuffled(n: u64, key: u64) -> Box<[u16]> {
     let mut random = SplitMix64::new(key);
     let mut table: Box<[u16]> = (0..n as u16).collect();
@@ -65,7 +65,7 @@ pub struct Mixer {
 }
 
 impl Mixer {
-    /// `n` is from 2 to 2^63.
+    /// Accepts `n` from 2 to 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         let mask = n.next_power_of_two() - 1;
         let mut random = SplitMix64::new(key);
@@ -159,7 +159,7 @@ impl Mixer {
         each
     }
 
-    /// Separate, so that the first step need not save registers.
+    /// Keeps the first step from saving registers.
     #[inline(never)]
     fn walk(&self, mut x: u64) -> u64 {
         while x >= self.n {

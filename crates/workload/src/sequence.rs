@@ -49,7 +49,7 @@ pub enum Cursor {
 pub struct Sequence {
     place: u64,
     ready_to: u64,
-    /// By place modulo [`BATCH`].
+    /// Offsets by place modulo [`BATCH`].
     ready: [u64; BATCH],
     ready_ops: [Op; BATCH],
     /// End of [`Sequence::next`]'s fast path; 0: never used.
@@ -121,7 +121,7 @@ struct Stride {
     step: u64,
     /// These first `n % step` rounds have one visit more.
     long_rounds: u64,
-    /// In a short round; at least 1.
+    /// Visits of a short round; at least 1.
     visits: u64,
 }
 
@@ -143,7 +143,7 @@ impl Stride {
     }
 }
 
-/// From `first` on, each from top to bottom.
+/// The columns from `first` on, each from top to bottom.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     first: u64,
@@ -158,7 +158,7 @@ impl Columns {
     }
 }
 
-/// Of 2^64.
+/// Returns a share of 2^64.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
@@ -182,7 +182,7 @@ impl Pattern {
 }
 
 impl Sequence {
-    /// `region` is first byte and length.
+    /// Takes `region` as first byte and length.
     ///
     /// # Errors
     /// The stream's part is too small for a request, or the pattern is invalid.
@@ -291,7 +291,7 @@ impl Sequence {
         Some((self.ready_ops[at], self.ready[at], self.request))
     }
 
-    /// `false` ends the fast path.
+    /// Returns `false` where the fast path ends.
     #[inline(never)]
     fn prepare(&mut self) -> bool {
         if self.place >= self.short_to {
@@ -319,7 +319,7 @@ impl Sequence {
         true
     }
 
-    /// Until the next call, limits [`Sequence::next_short`] to requests that leave some of these
+    /// Limits [`Sequence::next_short`], until the next call, to requests that leave some of these
     /// bytes.
     #[inline]
     pub fn limit_short(&mut self, bytes: u64) {
@@ -330,7 +330,7 @@ impl Sequence {
         }
     }
 
-    /// Valid if the cursor is not shared.
+    /// Returns the position in the pass, if the cursor is not shared.
     pub fn place(&self) -> u64 {
         self.place
     }

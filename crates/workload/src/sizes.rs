@@ -81,7 +81,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// `None` if all requests are the same.
+    /// Returns `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -147,7 +147,8 @@ impl Varied {
 }
 
 impl Workload {
-    /// The distance between starting positions: the (smallest) request size or the alignment.
+    /// Returns the distance between starting positions: the (smallest) request size or the
+    /// alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let min = |mix: &SizeMix| mix.bounds().map(|(min, _)| min);
         let mixes = self.sizes.iter().flat_map(|sizes| {
@@ -166,7 +167,7 @@ impl Workload {
         }
     }
 
-    /// Requests start elsewhere than at multiples of their size.
+    /// Returns whether requests start elsewhere than at multiples of their size.
     pub(crate) fn varies(&self) -> bool {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }
@@ -228,8 +229,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Grid patterns need one size; threads with a shared cursor do not know the previous request's
-    /// end.
+    /// Refuses several sizes in grid patterns, and with a shared cursor, whose threads do not know
+    /// the previous request's end.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());

@@ -12,7 +12,7 @@ pub struct SelfSimilar {
 }
 
 impl SelfSimilar {
-    /// `h` is between 0 and 1.
+    /// Requires `h` between 0 and 1.
     pub fn new(n: u64, h: f64) -> Self {
         SelfSimilar { n: n.max(1), exponent: h.ln() / (-h).ln_1p() }
     }
@@ -36,7 +36,7 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Mean (0 to 100) and standard deviation (above 0) are in percent of `n`.
+    /// Takes mean (0 to 100) and standard deviation (above 0) in percent of `n`.
     pub fn new(n: u64, mean_percent: f64, deviation_percent: f64) -> Self {
         let whole = n.max(1) as f64 / 100.0;
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }

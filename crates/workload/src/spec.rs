@@ -286,7 +286,7 @@ impl fmt::Display for OpKind {
 }
 
 impl Default for Workload {
-    /// Sequential, direct, synchronous reads of 64 KiB, for one second.
+    /// Returns sequential, direct, synchronous reads of 64 KiB, for one second.
     fn default() -> Self {
         Workload {
             read_percent: 100,

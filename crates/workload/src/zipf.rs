@@ -24,7 +24,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// `theta` must be above 0 and finite.
+    /// Requires a finite `theta` above 0.
     pub fn new(n: u64, theta: f64) -> Self {
         let n = n.max(1);
         let mut zipf = Zipf { n, theta, low: 0.0, high: 0.0, squeeze: 0.0 };

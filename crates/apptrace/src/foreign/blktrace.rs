@@ -41,7 +41,7 @@ pub(super) fn is_start(head: &[u8]) -> bool {
     })
 }
 
-/// All processors: `NAME.blktrace.N` with the same NAME.
+/// Returns all processors' files: `NAME.blktrace.N` with the same NAME.
 pub(super) fn files_of(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let base = match name.rsplit_once(".blktrace.") {

@@ -32,7 +32,7 @@ pub struct Entry {
     pub len: u32,
 }
 
-/// Read a line at a time.
+/// A log, read a line at a time.
 pub struct Log<R> {
     lines: Lines<R>,
     has_times: bool,
@@ -76,7 +76,7 @@ impl<R: BufRead> Log<R> {
         &self.files
     }
 
-    /// True for version 3, or after a `wait` line.
+    /// Returns `true` for version 3, or after a `wait` line.
     pub fn timed(&self) -> bool {
         self.has_times || self.waits
     }

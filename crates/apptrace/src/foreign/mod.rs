@@ -31,7 +31,7 @@ pub(crate) type Result<T, E = ForeignError> = std::result::Result<T, E>;
 
 pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 
-/// Of another tool.
+/// A format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Halfpower,
@@ -77,7 +77,7 @@ impl Format {
     }
 }
 
-/// `head` needs at least the first line.
+/// Needs at least the first line in `head`.
 pub fn detect(head: &[u8]) -> Option<Format> {
     if head.starts_with(crate::code::MAGIC) {
         return Some(Format::Halfpower);
@@ -150,7 +150,7 @@ impl Trace {
     }
 }
 
-/// Times begin at 0 with the first request, and requests are in the order of their start.
+/// Sets times to begin at 0 with the first request; requests are in the order of their start.
 ///
 /// # Errors
 /// No known format. The iterator ends with the first fault.
@@ -185,7 +185,7 @@ const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 /// Detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all processors.
+/// Opens all processors' files for one of a blktrace (`NAME.blktrace.0`), or only NAME.
 ///
 /// # Errors
 /// As [`read`]; a file that cannot be opened.

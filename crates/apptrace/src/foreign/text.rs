@@ -93,7 +93,7 @@ impl Names {
         Ok(file)
     }
 
-    /// A later file may have the same name.
+    /// Lets a later file have the same name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

@@ -3,7 +3,7 @@ use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
 use super::ratio::fieller;
 
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// For [`Change::detectable`].
+/// Power for [`Change::detectable`].
 const POWER: f64 = 0.8;
 
 /// A positive quantity with its standard error.
@@ -59,7 +59,7 @@ impl Level {
         Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
-    /// For a simulated machine with identical repeats.
+    /// Creates a level of a simulated machine with identical repeats.
     pub fn exact(value: f64) -> Option<Level> {
         Level::new(value, 0.0, f64::INFINITY)
     }
@@ -164,8 +164,8 @@ impl Change {
     }
 }
 
-/// Holm's correction (1979): if those below 0.05 are called real, *any* is wrong at most once in
-/// twenty, whatever their dependence.
+/// Applies Holm's correction (1979): if those below 0.05 are called real, *any* is wrong at most
+/// once in twenty, whatever their dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

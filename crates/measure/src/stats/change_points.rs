@@ -12,11 +12,11 @@ const MAX_P: f64 = 0.0005;
 pub struct ChangePoint {
     /// The first value after the change.
     pub at: usize,
-    /// Of the mean, up to the neighbouring changes.
+    /// The mean's change, up to the neighbouring changes.
     pub change: Change,
 }
 
-/// Finds lasting changes of at least `min_share` (0.02: 2 %) in positive values, in order.
+/// Finds changes of at least `min_share` (0.02: 2 %) in positive values, in order.
 pub fn change_points(values: &[f64], min_share: f64) -> Vec<ChangePoint> {
     if !values.iter().all(|value| value.is_finite() && *value > 0.0) {
         return Vec::new();
@@ -52,7 +52,7 @@ fn search(values: &[f64], first: usize, min_share: f64, splits: &mut Vec<usize>)
     }
 }
 
-/// The maximum energy distance is scaled by both sides' sizes.
+/// Finds the maximum energy distance, scaled by both sides' sizes.
 fn best_split(values: &[f64]) -> Option<usize> {
     let count = values.len();
     if count < 2 * MIN_SIDE {

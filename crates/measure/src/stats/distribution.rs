@@ -3,7 +3,7 @@ use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::PI;
 
-/// Infinite at 0 and 1.
+/// Returns infinity at 0 and 1.
 pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
@@ -20,8 +20,8 @@ pub fn student_cdf(t: f64, df: f64) -> f64 {
     if t < 0.0 { outside / 2.0 } else { 1.0 - outside / 2.0 }
 }
 
-/// For any positive `df`; `student_quantile(0.975, df)` is the factor of a two-sided 95 % interval.
-/// `statrs` 0.18 is wrong for many degrees: 1.83 instead of 1.96 at 0.975 and 10 million.
+/// Accepts any positive `df`; `student_quantile(0.975, df)` is the factor of a two-sided 95 %
+/// interval. `statrs` 0.18 is wrong for many degrees: 1.83 instead of 1.96 at 0.975 and 10 million.
 pub fn student_quantile(p: f64, df: f64) -> f64 {
     if p == 0.5 {
         return 0.0;

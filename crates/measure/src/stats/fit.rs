@@ -67,15 +67,15 @@ pub enum FitError {
     Unusable { x: f64, y: f64 },
 }
 
-/// In robust standard deviations: larger residuals get less weight (Huber 1964; 95 % efficient in
-/// normal noise).
+/// Residuals beyond this number of robust standard deviations get less weight (Huber 1964; 95 %
+/// efficient in normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
 /// Divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
 const KNEE_FACTOR: f64 = 1.25;
 
-/// Weighted least squares with Huber's weights; errors are proportional to y. Requires y > 0.
+/// Uses weighted least squares with Huber's weights; errors are proportional to y. Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     if let Some(&(x, y)) =
         points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0))
@@ -172,7 +172,7 @@ impl Robust {
         self.weights[i] / (self.scales[i] * self.scales[i])
     }
 
-    /// The sum of weights, the weighted mean of x, and the weighted squares about it.
+    /// Returns the sum of weights, the weighted mean of x, and the weighted squares about it.
     fn moments(&self, points: &[(f64, f64)]) -> (f64, f64, f64) {
         let w: f64 = (0..points.len()).map(|i| self.weight(i)).sum();
         let xm = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.0).sum::<f64>() / w;
@@ -213,7 +213,7 @@ impl Robust {
     }
 }
 
-/// The Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
+/// Fits the Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
 fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
     for (i, p) in points.iter().enumerate() {
@@ -228,7 +228,7 @@ fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     (median(&below), b)
 }
 
-/// An F test on relative squares.
+/// Uses an F test on relative squares.
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {
@@ -266,7 +266,7 @@ struct Bent {
     squares: f64,
 }
 
-/// y = a + b x + c max(x - knee, 0), with errors proportional to y.
+/// Fits y = a + b x + c max(x - knee, 0), with errors proportional to y.
 fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     let columns = |x: f64| [1.0, x, knee.map_or(0.0, |k| (x - k).max(0.0))];
     let unknowns = if knee.is_some() { 3 } else { 2 };
@@ -297,7 +297,7 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
 }
 
-/// The last column is the right-hand side. Unknowns beyond `size` are 0.
+/// Takes the last column as the right-hand side. Unknowns beyond `size` are 0.
 fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
     for i in 0..size {
         let pivot = (i..size).max_by(|&p, &q| m[p][i].abs().total_cmp(&m[q][i].abs()))?;

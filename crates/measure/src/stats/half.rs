@@ -154,7 +154,7 @@ struct Law {
 }
 
 impl Law {
-    /// `above` is not the first point.
+    /// Requires that `above` is not the first point.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -179,7 +179,7 @@ impl Law {
         law
     }
 
-    /// Errors are relative to the times, so slow runs do not count for less.
+    /// Takes errors relative to the times, so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -232,7 +232,7 @@ impl Law {
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// `error` is the relative standard error of `half`. An unbounded end is `None`.
+    /// Takes the relative standard error of `half`. An unbounded end is `None`.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
         let (slope, z) = (1.0 / half - self.b, Z * Z);

@@ -69,12 +69,12 @@ impl Estimate {
     }
 }
 
-/// For a single run's interval.
+/// The minimum for a single run's interval.
 pub const MIN_SLICES: usize = 8;
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
-/// For an interval's upper end.
+/// The largest half width, as a share, for an interval's upper end.
 const LARGEST_SHARE: f64 = 0.75;
-/// Of several runs' interval, in standard errors from their slices.
+/// The smallest of several runs, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
 /// Takes several runs in order, each of rates in time slices of equal length. Leave out warm-ups
@@ -115,8 +115,8 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     })
 }
 
-/// `common` is the spread that many points' runs share ([`Spread::in_common`]). Even a single run
-/// gets an interval, which includes the difference between runs.
+/// Uses the spread that many points' runs share ([`Spread::in_common`]). Even a single run gets an
+/// interval, which includes the difference between runs.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
     let alone = estimate_runs(runs);
     let Some(common) = common else { return alone };
@@ -149,7 +149,7 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
     Some(Estimate { low, high, relative_half_width: (high - low) / 2.0 / centre, ..estimate })
 }
 
-/// Each run's share of the time, its mean, and the mean of all.
+/// Returns each run's share of the time, its mean, and the mean of all.
 fn means_of(runs: &[&[f64]]) -> (Vec<f64>, Vec<f64>, f64) {
     let total: f64 = runs.iter().map(|r| r.len() as f64).sum();
     let weights: Vec<f64> = runs.iter().map(|r| r.len() as f64 / total).collect();
@@ -187,7 +187,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     )
 }
 
-/// Of the weighted mean, with its degrees of freedom.
+/// Returns the weighted mean's error and its degrees of freedom.
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -206,7 +206,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// 0 if a run has too few slices.
+/// Returns 0 if a run has too few slices.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -265,7 +265,7 @@ impl LongRunVariance {
     }
 }
 
-/// `frequency` is in rad per slice.
+/// Takes `frequency` in rad per slice.
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

@@ -61,8 +61,8 @@ pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { median: mean, mean, low, high, n_pairs: 0 })
 }
 
-/// The interval of `b / a` by Fieller's theorem (1954), from means and half widths. `None` if the
-/// interval of `a` includes zero.
+/// Computes the interval of `b / a` by Fieller's theorem (1954), from means and half widths. `None`
+/// if the interval of `a` includes zero.
 pub(super) fn fieller((a, ha): (f64, f64), (b, hb): (f64, f64)) -> Option<(f64, f64)> {
     // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
     let divisor = a * a - ha * ha;

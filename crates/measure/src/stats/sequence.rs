@@ -45,7 +45,7 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     })
 }
 
-/// Of the mixture, for a squared t statistic.
+/// Takes a squared t statistic; uses the mixture's Bayes factor.
 fn ln_factor(square: f64, count: f64) -> f64 {
     let degrees = count - 1.0;
     let logs = EFFECTS.map(|(effect, weight)| {
@@ -57,7 +57,7 @@ fn ln_factor(square: f64, count: f64) -> f64 {
     greatest + logs.map(|log| (log - greatest).exp()).iter().sum::<f64>().ln()
 }
 
-/// `None` if the Bayes factor never reaches 1 / [`ERROR`].
+/// Returns `None` if the Bayes factor never reaches 1 / [`ERROR`].
 fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
     /// Beyond it the factor no longer grows.

@@ -1,4 +1,4 @@
-/// NaN if empty.
+/// Returns NaN if empty.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     // Relative to the first value, so that the mean of equal values is exact.
     let first = values.first().copied().unwrap_or(f64::NAN);
@@ -25,7 +25,7 @@ pub(super) fn detrended(series: &[f64]) -> Vec<f64> {
 pub(super) struct Line {
     mean: f64,
     middle: f64,
-    /// Per slice.
+    /// The slope per slice.
     pub slope: f64,
 }
 
@@ -44,7 +44,7 @@ impl Line {
     }
 }
 
-/// Of neighbours in a series with mean zero; 0 for a constant one.
+/// Requires a mean of zero; returns 0 for a constant series.
 pub(super) fn autocorrelation_at_1(centred: &[f64]) -> f64 {
     let squares: f64 = centred.iter().map(|v| v * v).sum();
     let products: f64 = centred.windows(2).map(|w| w[0] * w[1]).sum();

@@ -7,10 +7,11 @@ const MIN_GROUPS: usize = 5;
 /// Represents infinity.
 const MAX_DEGREES: f64 = 1e6;
 
-/// Of the median: runs that agree to the last digit agree by rounding.
+/// A variance is at least this share of the median: runs that agree to the last digit agree by
+/// rounding.
 const MIN_SHARE: f64 = 1e-5;
 
-/// Between single runs.
+/// The spread of single runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Of a run's rate, as a fraction of the squared rate.
@@ -68,7 +69,7 @@ impl Spread {
     }
 }
 
-/// The derivative of ln Γ for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
+/// Differentiates ln Γ for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -79,7 +80,7 @@ fn digamma(mut x: f64) -> f64 {
     sum + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
 }
 
-/// The second derivative of ln Γ (Abramowitz and Stegun 6.4.6, 6.4.12).
+/// Differentiates ln Γ twice (Abramowitz and Stegun 6.4.6, 6.4.12).
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {

@@ -12,7 +12,7 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// In slices.
+/// The minimum of slices.
 pub const MIN_TO_JUDGE: usize = 20;
 /// Smaller fractions of the mean are ignored.
 const MIN_CHANGE: f64 = 0.05;
@@ -21,7 +21,7 @@ const LINE_TAIL: f64 = 0.001;
 const SEARCHED_TAIL: f64 = 0.0001;
 /// A shorter fast start is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
-/// In requests; fewer are an effect of slice boundaries.
+/// The requests that a change must move; fewer are an effect of slice boundaries.
 const MIN_MOVED: f64 = 2.0;
 /// Below this share of the running rate a slice is stalled.
 const STALLED: f64 = 0.2;
@@ -178,7 +178,7 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// A stretch that is not unique is one phase of a period.
+    /// Returns `false` for a stretch that repeats as one phase of a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
@@ -240,7 +240,7 @@ impl Shape {
     }
 }
 
-/// The smallest step between two rates: one request, if rates are counts.
+/// Returns the smallest step between two rates: one request, if rates are counts.
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -259,7 +259,7 @@ fn moved(fit: &[f64]) -> f64 {
     fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
-/// `None` unless what the fit explains is significant.
+/// Returns `None` unless what the fit explains is significant.
 fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     let all = mean(series);
     let explained: f64 = fit.iter().map(|v| (v - all).powi(2)).sum();

@@ -31,7 +31,7 @@ impl Rate {
         (self.per_gib * gib as f64).max(self.min).max(step).min(self.max)
     }
 
-    /// `None` if the size alone decides.
+    /// Returns `None` if the size alone decides.
     fn most(&self, gib: u64, iops: f64) -> Option<f64> {
         let bounded = self.chosen_per_gib.map(|per| per * gib as f64);
         let bounded = bounded.or(self.chosen_per_iops.map(|per| per * iops));
@@ -59,7 +59,7 @@ struct Burst {
     bytes_per_s_per_gib: f64,
     max_bytes_per_s: Option<f64>,
     credit_bytes_per_gib: f64,
-    /// Of a full burst, in place of credits.
+    /// The length of a full burst, in place of credits.
     lasts_s: Option<f64>,
 }
 
@@ -98,7 +98,7 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// At this size; `None` if the size alone decides.
+    /// The most at this size; `None` if the size alone decides.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,

@@ -106,7 +106,7 @@ pub struct PlanDocument {
     pub sentences: Vec<String>,
 }
 
-/// The schema of [`PlanDocument`].
+/// Returns [`PlanDocument`]'s schema.
 pub fn schema() -> String {
     serde_json::to_string_pretty(&schemars::schema_for!(PlanDocument)).unwrap_or_default() + "\n"
 }

@@ -5,15 +5,15 @@ use crate::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Per month, in the user's currency.
+/// Prices per month, in the user's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
     pub gib: f64,
-    /// For each request per second above those included.
+    /// Price of each request per second above those included.
     pub iops: f64,
     pub included_iops: f64,
-    /// For each MiB/s above those included.
+    /// Price of each MiB/s above those included.
     pub mib_per_s: f64,
     pub included_mib_per_s: f64,
 }

@@ -33,7 +33,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// (simulated - measured) / measured.
+    /// Returns (simulated - measured) / measured.
     pub fn relative_error(&self) -> f64 {
         (self.simulated - self.measured) / self.measured
     }
@@ -41,7 +41,7 @@ impl Point {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// As in `fig3_throughput`, `table4`.
+    /// Named as `fig3_throughput`, `table4`.
     pub name: String,
     pub unit: String,
     pub points: Vec<Point>,
@@ -101,7 +101,7 @@ fn curves(figures: &[&Figure]) -> Vec<Curve> {
     curves
 }
 
-/// Of one kind, with the error over all figures.
+/// Figures of one kind, with the error over all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
     pub name: String,
@@ -228,7 +228,7 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     })
 }
 
-/// `given` as in [`Figure`].
+/// Sets `given` as in [`Figure`].
 fn simulate_figures(machine: &str, measured: &[Measured], given: bool) -> Result<Vec<Figure>> {
     let names: BTreeSet<&str> = measured.iter().map(|point| point.figure).collect();
     let figure = |name: &str| {
@@ -261,7 +261,7 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     })
 }
 
-/// `more`: further settings of the machine.
+/// Adds the settings of `more` to the machine.
 fn outcome(machine: &str, point: &Measured, more: &str) -> Result<Outcome> {
     let mut settings =
         format!(",buses={},wce={}{more}", point.buses, if point.wce { "on" } else { "off" });

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// A figure without known values, and so without an error.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
-    /// As in `fig9`.
+    /// Named as `fig9`.
     pub name: String,
     pub about: String,
     pub points: Vec<Predicted>,

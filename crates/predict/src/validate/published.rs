@@ -13,21 +13,21 @@ const TABLE4: &str = include_str!("../../data/table4_bus_phases_percent.csv");
 const IOZONE: &str = include_str!("../../data/iozone_write_kb_per_s.csv");
 const ALIGNMENT: &str = include_str!("../../data/sqlio_partition_alignment.csv");
 
-/// Of SQLIO's partition-alignment table.
+/// A row of SQLIO's partition-alignment table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alignment {
     pub op: OpKind,
     pub random: bool,
     /// Each with four requests outstanding.
     pub threads: u32,
-    /// Of a start at 64 KB over one at sector 63.
+    /// The gain of a start at 64 KB over one at sector 63.
     pub gain_percent: f64,
 }
 
 /// A point of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// As in `fig3_throughput`.
+    /// Named as `fig3_throughput`.
     pub figure: &'static str,
     pub series: &'static str,
     pub drive: String,
@@ -70,7 +70,7 @@ pub fn released() -> Vec<Measured> {
     measured(RELEASED)
 }
 
-/// RAID 5 over four Ultra drives, three deep: released after the model was made.
+/// Returns RAID 5 over four Ultra drives, three deep: released after the model was made.
 pub fn raid5() -> Vec<Measured> {
     let point =
         |(series, op, by_host, request_kb, value): (&'static str, Op, bool, u32, f64)| Measured {
@@ -170,7 +170,7 @@ pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     points
 }
 
-/// From SQLIO.
+/// Returns SQLIO's table.
 pub fn alignment() -> Vec<Alignment> {
     let row = |row: Vec<&'static str>| Alignment {
         op: if row[0] == "R" { OpKind::Read } else { OpKind::Write },
@@ -181,7 +181,7 @@ pub fn alignment() -> Vec<Alignment> {
     rows(ALIGNMENT).map(row).collect()
 }
 
-/// From a laptop's IOzone write matrix; KB are 2^10 bytes.
+/// A row of a laptop's IOzone write matrix; KB are 2^10 bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Written {
     pub file_kb: u64,

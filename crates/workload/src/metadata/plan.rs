@@ -54,13 +54,13 @@ fn is_zero(number: &u32) -> bool {
 pub struct ClientFiles {
     /// Another client's; `None`: this session makes its own.
     pub directory: Option<PathBuf>,
-    /// From 0.
+    /// Counts from 0.
     pub client: u32,
     pub clients: u32,
 }
 
 impl ClientFiles {
-    /// With a directory of its own.
+    /// A client with a directory of its own.
     pub const OWN: ClientFiles = ClientFiles { directory: None, client: 0, clients: 1 };
 }
 
@@ -146,7 +146,7 @@ impl MetadataPlan {
         size.into_iter().chain(shared).chain(tree).collect::<Vec<_>>().join(", ")
     }
 
-    /// In a round's order; empty files are not read.
+    /// Lists a round's operations in order; empty files are not read.
     pub fn operations(&self) -> impl Iterator<Item = Operation> {
         let has_data = self.file_bytes > 0;
         Operation::ALL.into_iter().filter(move |&one| one != Operation::Read || has_data)

@@ -68,7 +68,7 @@ impl<F> Shared<'_, F> {
 }
 
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
-    /// Files are created in ascending but visited in random order, so the directory's order does
+    /// Creates files in ascending but visits them in random order, so the directory's order does
     /// not help.
     fn phase<F: FileSystem>(
         &mut self,

@@ -230,7 +230,7 @@ impl Generator {
         self.pool.take(index).map(|slot| FileOp::Delete(slot.file))
     }
 
-    /// `None` for an append to a full file.
+    /// Returns `None` for an append to a full file.
     fn first_half(&mut self) -> Option<FileOp> {
         let bias = self.plan.bias_read?;
         let reads = self.rng.below(10) < u32::from(bias);

@@ -31,7 +31,7 @@ impl Pool {
         self.live
     }
 
-    /// The slot after the last allocated if free, otherwise the first hole.
+    /// Returns the slot after the last allocated if free, otherwise the first hole.
     pub fn free_slot(&mut self) -> Option<u32> {
         if self.live >= self.capacity {
             return None;

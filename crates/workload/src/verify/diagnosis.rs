@@ -19,7 +19,7 @@ enum Verdict {
     Wrong(FaultKind, Found),
 }
 
-/// `fill` seeds the file's first data, if known. Returns the bytes judged.
+/// Uses the seed of the file's first data (`fill`), if known. Returns the bytes judged.
 pub fn check_block(
     (seed, fill): (u64, Option<u64>),
     offset: u64,
@@ -184,7 +184,7 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
         .then_some((generation, at, first))
 }
 
-/// The expected, some older, and the header's.
+/// Returns the expected, some older, and the header's.
 fn candidates(
     seed: u64,
     at: u64,

@@ -75,7 +75,7 @@ pub enum Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// Of the first wrong unit in the target.
+    /// Where the first wrong unit is in the target.
     pub offset: u64,
     /// Adjacent units of one block with the same fault.
     pub bytes: u64,

@@ -30,7 +30,7 @@ impl Expected {
         Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// 0 is from before the run.
+    /// Returns 0 for data from before the run.
     pub fn oldest(&self) -> u32 {
         *self.earlier.first().unwrap_or(&self.from)
     }
@@ -104,7 +104,7 @@ struct Open {
 pub struct Generations {
     newest: Vec<u32>,
     open: HashMap<u64, Open>,
-    /// By block; few, because the first failure ends the run.
+    /// Failed writes by block; few, because the first failure ends the run.
     failed: HashMap<u64, Vec<u32>>,
 }
 
@@ -117,7 +117,7 @@ impl Generations {
         }
     }
 
-    /// Call before the write is issued. Generations saturate at 2^32 - 1.
+    /// Registers a write before it is issued. Generations saturate at 2^32 - 1.
     pub fn begin(&mut self, block: u64) -> u32 {
         let generation = self.newest[block as usize].saturating_add(1);
         self.begin_as(block, generation);
@@ -135,7 +135,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// `ok` if the write is known to have completed in full.
+    /// Takes `ok` if the write is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight =
@@ -188,7 +188,7 @@ impl Generations {
         self.failed.remove(&block);
     }
 
-    /// After a kill, any part of the writes in flight may have arrived.
+    /// Ends writes in flight after a kill: any part of them may have arrived.
     pub(crate) fn abandon(&mut self) {
         for open in self.open.values_mut() {
             open.events += 1;

@@ -203,7 +203,7 @@ impl Model {
         self.complete(self.reads.len() - 1)
     }
 
-    /// The writes that may be left, and whether older data may be.
+    /// Returns the writes that may be left, and whether older data may be.
     fn legal(&self, block: usize) -> (Vec<&Write>, bool) {
         let writes = || self.writes.iter().filter(|write| write.block == block);
         let replaced = |ended: u64| writes().any(|other| other.done && other.began > ended);

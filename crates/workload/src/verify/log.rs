@@ -70,7 +70,7 @@ pub struct Log<W: Write> {
 }
 
 impl<W: Write> Log<W> {
-    /// No write may be in flight.
+    /// Requires that no write is in flight.
     pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
         let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
         let mut header = [0u8; HEADER];
@@ -108,7 +108,7 @@ impl<W: Write> Log<W> {
         self.writer.write_all(&record)
     }
 
-    /// As [`Verifier::wrote`]. Without it either generation passes after a kill.
+    /// Logs as [`Verifier::wrote`]. Without it either generation passes after a kill.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
         let record = self.record(
             self.grid.block(offset),
@@ -157,9 +157,9 @@ fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resumed {
-    /// Only complete ones.
+    /// Complete records.
     pub records: u64,
-    /// Of a last record cut off by the kill; its write was never issued.
+    /// Bytes of a last record cut off by the kill; its write was never issued.
     pub cut_bytes: u64,
 }
 

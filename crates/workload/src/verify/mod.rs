@@ -77,8 +77,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// `region` is first byte and length in bytes. Never reuse `run`: use the time or a random
-    /// number.
+    /// Takes `region` as first byte and length in bytes. Never reuse `run`: use the time or a
+    /// random number.
     ///
     /// # Errors
     /// A request size that is not a multiple of 512 B, or more than [`MAX_BLOCKS`] blocks.
@@ -129,7 +129,7 @@ impl Verifier {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// Call when issuing a read, for [`Verifier::check`].
+    /// Returns what [`Verifier::check`] needs: call it when issuing a read.
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
@@ -161,7 +161,7 @@ impl Verifier {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }
 
-    /// A panic elsewhere leaves the generations consistent.
+    /// Ignores a panic elsewhere, which leaves the generations consistent.
     fn lock(&self) -> MutexGuard<'_, Generations> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }

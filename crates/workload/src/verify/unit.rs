@@ -32,7 +32,7 @@ impl Label {
         unit[..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Also returns whether the checksum matches. `None` without the magic number.
+    /// Returns `None` without the magic number, and whether the checksum matches.
     pub fn read(unit: &[u8]) -> Option<(Label, bool)> {
         if word(unit, 24) != MAGIC {
             return None;

@@ -67,7 +67,7 @@ impl Processes {
         Ok(())
     }
 
-    /// An unknown descriptor was open before the recording.
+    /// Takes an unknown descriptor as open before the recording.
     fn find(
         &mut self,
         pid: u32,
@@ -310,7 +310,7 @@ impl Processes {
         Ok(Some(Done { file, access, offset, bytes, open }))
     }
 
-    /// For later appends.
+    /// Keeps the size for later appends.
     fn stat(&mut self, pid: u32, call: &Call<'_>) {
         let (Some((number, _)), Some(0)) = (call.descriptor(0), call.result) else { return };
         let Some(&at) = self.table(pid).get(&number) else { return };
