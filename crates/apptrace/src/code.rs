@@ -28,7 +28,7 @@ pub(crate) const HAS_OFFSET: u8 = 0x20;
 pub(crate) const HAS_THREAD: u8 = 0x80;
 pub(crate) const DIRECT: u8 = 0x40;
 pub(crate) const DSYNC: u8 = 0x20;
-/// At a device, it marks metadata of the file system.
+/// At a device, this marks the file system's metadata.
 pub(crate) const APPEND: u8 = 0x10;
 /// The result equals the bytes asked for and is left out.
 pub(crate) const DONE: u8 = 0x08;
@@ -94,7 +94,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
 #[derive(Clone)]
 pub(crate) struct Last {
     pub(crate) at_ns: u64,
-    /// By file; files share the slots.
+    /// End of the last request, by file; files share the slots.
     ends: [u64; 64],
 }
 

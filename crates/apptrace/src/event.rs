@@ -14,7 +14,7 @@ pub enum Event {
     File(TracedFile),
     Request(Request),
     Renamed(Renamed),
-    /// How many were missed since the last entry.
+    /// Events missed since the last entry.
     Lost(u64),
 }
 
@@ -28,7 +28,7 @@ pub struct Thread {
     pub name: Option<String>,
 }
 
-/// The target of requests.
+/// A file or device that requests go to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedFile {
     /// The path, or its hash if names are hidden.
@@ -63,9 +63,9 @@ pub enum Kind {
 pub enum Access {
     Read,
     Write,
-    /// `fsync`: with all metadata.
+    /// `fsync`: the data and all metadata.
     SyncFile,
-    /// `fdatasync`, `msync`: with what reading back needs.
+    /// `fdatasync`, `msync`: the data and what reading it back needs.
     SyncData,
     /// `sync_file_range` that waits for the writes; guarantees no durability.
     SyncRange,

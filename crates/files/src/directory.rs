@@ -153,14 +153,14 @@ impl Directory {
         Err(io::Error::other("it was replaced at this very moment"))
     }
 
-    /// Creates a new file.
+    /// Creates a new file to read and write.
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// Opens or creates a file.
+    /// Opens or creates a file to read and write.
     ///
     /// # Errors
     /// A symbolic link, a directory, or no permission.

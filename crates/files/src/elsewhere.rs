@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// None can be held open here.
+/// A directory; none can be held open here.
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
@@ -149,7 +149,7 @@ pub fn is_stream(_: &Metadata) -> bool {
     false
 }
 
-/// Returns `true` except for files and directories: others may wait forever.
+/// Returns `true` except for files and directories: opening others may wait forever.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }

@@ -30,8 +30,8 @@ impl Input {
         Input { what, max_bytes }
     }
 
-    /// Opens a regular file, or an open file of this process (`/dev/fd/N`, as of a shell's
-    /// `<(command)`).
+    /// Opens a regular file, or an open file of this process (`/dev/stdin`, or `/dev/fd/N` of a
+    /// shell's `<(command)`).
     ///
     /// # Errors
     /// It cannot be opened, is another kind of file, or exceeds the bound.

@@ -32,7 +32,8 @@ pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
 }
 
-/// Trusts any owner, but root trusts only root and its caller (sudo(8), pkexec(1)).
+/// Returns whether this process trusts the owner. Root trusts only root and its caller (sudo(8),
+/// pkexec(1)); others trust any owner.
 pub fn is_trusted(metadata: &Metadata) -> bool {
     is_trusted_user(metadata.uid())
 }

@@ -162,7 +162,7 @@ pub enum Reap {
     Auto,
 }
 
-/// The limit of [`Reap::AtLeast`].
+/// The longest wait for further completions ([`Reap::AtLeast`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
 /// Longest poll before a stream sleeps ([`Reap::Poll`]).

@@ -6,7 +6,7 @@ pub struct Knob {
     /// Device, mount point or computer: `vda`, `/srv`, `this computer`.
     pub of: String,
     pub about: String,
-    /// All values if they differ.
+    /// The current value; all values if they differ.
     pub present: String,
     pub alternatives: Vec<Alternative>,
     pub matters: Matters,
@@ -23,7 +23,7 @@ pub struct Alternative {
     pub command: Option<String>,
     /// As in `--chunk 64k`.
     pub option: Option<String>,
-    /// Restores the current value in a shell.
+    /// A shell command that restores the current value.
     pub put_back: Option<String>,
 }
 

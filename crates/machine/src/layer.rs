@@ -120,7 +120,7 @@ pub struct PartitionFacts {
 }
 
 impl PartitionFacts {
-    /// Checks 4 KiB and the physical block.
+    /// Checks the start against 4 KiB and the physical block.
     pub fn is_block_aligned(&self) -> bool {
         self.start_bytes.is_multiple_of(4096)
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
@@ -167,7 +167,7 @@ pub struct BurstFacts {
 }
 
 impl BurstFacts {
-    /// Returns a warning.
+    /// Warns about this burst in a layer.
     pub fn sentence(&self, layer: &str) -> String {
         let rate = |per_s: f64| match self.in_requests {
             true => format!("{} requests/s", significant(per_s, 3)),
@@ -232,7 +232,7 @@ impl Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
 
-    /// Adds two paths to one layer.
+    /// Adds the shares of two paths to one layer.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
@@ -264,7 +264,7 @@ impl Layer {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
 
-    /// Returns bytes per second when this layer reaches its advertised rate.
+    /// Returns the target's bytes per second when this layer reaches its advertised rate.
     ///
     /// ```
     /// use machine::{Layer, LayerKind, Share};
@@ -279,7 +279,7 @@ impl Layer {
             .filter(|rate| rate.is_finite())
     }
 
-    /// Returns requests per second when this layer reaches its limit.
+    /// Returns the target's requests per second when this layer reaches its limit.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
         self.admitted_iops(writes)
             .map(|iops| iops / self.share.of(writes))

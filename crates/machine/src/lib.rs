@@ -78,8 +78,8 @@ pub struct TargetSpec {
     pub destroy_signed: bool,
     /// Bytes; 0: the machine's default.
     pub chunk: u64,
-    /// Set if the places form a RAID 5 set. Opening computes the parity, unless the set is only
-    /// read or [`TargetSpec::as_is`].
+    /// The layout if the places form a RAID 5 set. Opening computes the parity, unless the set is
+    /// only read or [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
     pub seed: u64,
     /// A missing path becomes a file.
@@ -94,7 +94,7 @@ pub struct TargetSpec {
     pub sharing: Option<Sharing>,
 }
 
-/// The device under a file.
+/// The region of a device under a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Below {
     pub name: String,
@@ -149,7 +149,7 @@ pub trait Machine {
 
     fn capabilities(&self) -> Capabilities;
 
-    /// Counts from an arbitrary start.
+    /// Returns nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// Waits without I/O.
@@ -198,11 +198,11 @@ pub trait Machine {
     fn target_facts(&self, target: &Self::Target) -> TargetFacts;
 
     /// Prepares the targets (allocation, cache), starts all parts together and runs their sources
-    /// to the end. The targets stay usable after an error.
+    /// to the end.
     ///
     /// # Errors
     /// An unsupported access or a failed request; under [`OnFailure::EndPart`] a part's error is in
-    /// [`RunUsage::parts`].
+    /// [`RunUsage::parts`]. The targets stay usable.
     fn run<S: RequestSource>(
         &self,
         parts: &mut [Part<'_, Self::Target, S>],
@@ -251,7 +251,7 @@ pub trait Machine {
         u64::MAX
     }
 
-    /// Counts bytes of the command's earlier process.
+    /// Counts bytes that an earlier process of the command wrote.
     fn wrote_before(&self, _bytes: u64) {}
 
     /// Discards data, so that a drive can erase flash in advance.
@@ -263,7 +263,7 @@ pub trait Machine {
         Err(Error::NoDiscard(name))
     }
 
-    /// Returns the target's hottest device's temperature.
+    /// Returns the temperature of the target's hottest device.
     fn celsius(&self, _target: &Self::Target) -> Option<f64> {
         None
     }

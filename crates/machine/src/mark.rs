@@ -2,7 +2,8 @@
 
 use crate::rng::{GOLDEN, mix};
 
-/// Returns a random number and its hash with the inode number, which differs on a copy.
+/// Returns a random number and its hash with the inode number, which differs on a copy or on
+/// another file of such a name.
 ///
 /// ```
 /// use machine::mark::{is_mark, mark};

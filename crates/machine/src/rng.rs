@@ -50,7 +50,7 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// Makes `hash(seed, i)` number `i`.
+    /// Creates a generator whose number `i` is `hash(seed, i)`.
     pub const fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }

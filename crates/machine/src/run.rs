@@ -22,7 +22,7 @@ pub struct Part<'a, T, S> {
 /// Settings of the streams' threads and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
-    /// Processors to run on; empty for all.
+    /// Empty for all.
     pub processors: &'a [u32],
     /// `None`: as the process.
     pub io_priority: Option<IoPriority>,
@@ -168,7 +168,7 @@ pub struct PartUsage {
 }
 
 impl RunUsage {
-    /// Leaves processor time, block-layer bytes and warnings as the whole run's.
+    /// Divides by part. Processor time, block-layer bytes and warnings are the whole run's.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,
@@ -226,7 +226,7 @@ impl RunUsage {
         })
     }
 
-    /// Expects one part.
+    /// Returns the only part's usage.
     pub fn single(self) -> Result<Usage> {
         self.by_part()
             .next()

@@ -47,9 +47,9 @@ pub enum Next {
 /// What a sync brings to stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
-    /// Also what reading the data back needs (`fdatasync`).
+    /// The data, and what reading it back needs (`fdatasync`).
     Data,
-    /// Also times and other metadata (`fsync`).
+    /// The data, times and other metadata (`fsync`).
     File,
     /// No sync: drops clean pages, so the next pass reads them again.
     Uncached,
@@ -112,8 +112,8 @@ pub trait RequestSource: Send {
         unreachable!("only sources that keep their requests are asked")
     }
 
-    /// Returns the sync due before the next request. Asked after completions, answered with
-    /// [`RequestSource::synced`].
+    /// Returns the sync due before the next request. The machine asks after completions, and
+    /// answers with [`RequestSource::synced`].
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         None
@@ -130,7 +130,7 @@ pub trait RequestSource: Send {
         None
     }
 
-    /// Ends [`RequestSource::sync_due`]'s sync.
+    /// Reports the end of [`RequestSource::sync_due`]'s sync.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
     /// Fills the buffers before the run, only on machines with data. At depth 1 they are 256 KiB or
@@ -183,15 +183,15 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// Returns a request in slot 0 for a blocking call, if no other is outstanding; after `None`,
-    /// call [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so the source
-    /// need not store it.
+    /// Returns a request in slot 0 for a blocking call, if no other is outstanding; `None`: call
+    /// [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so the source need
+    /// not store it.
     #[inline(always)]
     fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Completes a request of [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
+    /// Completes a request from [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 

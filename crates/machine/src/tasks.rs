@@ -27,7 +27,7 @@ pub struct Wanted {
     /// Allows overwriting a file that halfpower did not make.
     pub destroy: bool,
     pub sharing: Option<Sharing>,
-    /// If the file is only read and must be a certain one.
+    /// The number of a file that is only read, if it must be a certain one.
     pub number: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ pub trait TaskFiles: Sync {
     fn remove(&self, path: &Path) -> Result<()>;
 }
 
-/// Opened, used and closed in each phase.
+/// A taken file; opened, used and closed in each phase.
 pub trait TaskFile {
     /// Returns the number in its file system.
     fn number(&self) -> Result<u64>;

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Finds terminal controls, lookalikes, and what HTML forbids.
+/// Matches terminal controls, lookalikes, and what HTML forbids.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')

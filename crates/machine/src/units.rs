@@ -7,7 +7,7 @@ pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 
-/// For rates and capacities.
+/// Units of rates and capacities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Units {
     /// Powers of 1024.
@@ -218,7 +218,7 @@ pub fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
-/// Formats a whole number or three significant digits, separated from five digits on: `12,600`.
+/// Formats a whole number, or three significant digits; separators from five digits on: `12,600`.
 pub fn grouped(value: f64) -> String {
     let text = if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 3) };
     let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));

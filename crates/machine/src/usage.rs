@@ -28,7 +28,7 @@ pub struct ProcessorTimes {
     pub idle_ns: Nanos,
 }
 
-/// Traffic since the system started.
+/// A network link's traffic since the system started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkLink {
     pub name: String,
@@ -165,7 +165,7 @@ impl std::fmt::Display for Pause {
     }
 }
 
-/// Summed over bios, from trace points.
+/// Sums over bios, from trace points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     pub bios: u64,
@@ -257,7 +257,7 @@ pub struct Waits {
 pub struct DirtyUse {
     /// In percent of the threshold at which the kernel starts to throttle writers.
     pub max_percent: f64,
-    /// Samples above the threshold, around which they oscillate.
+    /// Percentage of samples above the threshold, around which they oscillate.
     pub held_percent: f64,
 }
 
@@ -338,7 +338,7 @@ pub struct Usage {
     pub others_cached_bytes: [u64; 2],
     /// Read and written on the same devices past the page cache.
     pub others_direct_bytes: [u64; 2],
-    /// A simulated machine's busy times, busiest first.
+    /// Busy times of a simulated machine's parts, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,

@@ -28,15 +28,15 @@ impl Ceiling {
     }
 }
 
-/// Each is measured once.
+/// The ceilings so far; each is measured once.
 #[derive(Debug, Default)]
 pub struct Ceilings {
     known: Vec<(Workload, Option<Ceiling>)>,
 }
 
 impl Ceilings {
-    /// Workloads that the loop cannot distinguish share a ceiling. `None` if the driver has no
-    /// limit of its own, or if verification needs real data.
+    /// Returns the ceiling, shared by workloads that the loop cannot distinguish. `None` if the
+    /// driver has no limit of its own, or if verification needs real data.
     pub fn of<M: Machine>(
         &mut self,
         machine: &M,

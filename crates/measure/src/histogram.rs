@@ -260,7 +260,7 @@ pub struct SparseHistogram {
     buckets: Vec<(u64, u64)>,
 }
 
-/// [`Histogram`] cannot have written it.
+/// A serialized form that [`Histogram`] cannot have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SparseError {
     #[error(

@@ -40,7 +40,6 @@ impl Intervals {
         }
     }
 
-    /// Returns `None` before the first interval and after the last.
     fn at(&mut self, measured_from: Nanos, time: Nanos) -> Option<&mut Counts> {
         let passed = time.checked_sub(measured_from)?;
         let place = self.ends.partition_point(|end| *end <= passed);

@@ -188,7 +188,7 @@ impl Measured {
         }
     }
 
-    /// Returns as [`Repeated::half_width`].
+    /// Computes [`Repeated::half_width`].
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -220,7 +220,8 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Returns whether each run is a single value: slices end before the flush.
+/// Returns whether all runs end with a flush. Each is then a single value: slices end before the
+/// flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
@@ -349,7 +350,7 @@ pub fn next_run<M: Machine>(
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
 }
 
-/// Makes the only run if runs repeat exactly.
+/// Makes the first run of a workload: the only one if runs repeat exactly.
 ///
 /// # Errors
 /// An unsupported workload or access mode, or a failed request.

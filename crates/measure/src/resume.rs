@@ -72,7 +72,7 @@ pub enum JournalLine {
 
 pub type WriteLine = Box<dyn FnMut(&JournalLine) + Send>;
 
-/// The runs of earlier processes, and new ones.
+/// Runs of earlier processes, and new ones.
 pub struct Journal {
     state: Mutex<State>,
     began: Instant,

@@ -32,7 +32,7 @@ pub enum Arrangement {
     Concurrent,
 }
 
-/// Targets, workloads, and how often to run.
+/// The targets, their workloads, and how often to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     pub targets: Vec<TargetSpec>,
@@ -62,7 +62,7 @@ impl RunRequest {
         }
     }
 
-    /// Groups parts that run at the same time.
+    /// Groups the buffers of parts that run at the same time.
     fn buffers(&self) -> Vec<Vec<Buffers>> {
         let each = self.parts.iter().map(|part| part.workload.buffers());
         match self.arrangement {
@@ -72,9 +72,6 @@ impl RunRequest {
     }
 
     /// Checks before the targets are open.
-    ///
-    /// # Errors
-    /// The reason.
     pub fn check<M: Machine>(&self, machine: &M) -> Result<()> {
         check_windows_engine(machine, self.parts.iter().map(|part| &part.workload))?;
         for RequestPart { target, workload } in &self.parts {
@@ -294,9 +291,6 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
 }
 
 /// Refuses invalid workloads, and writes to a read-only target.
-///
-/// # Errors
-/// The reason.
 pub fn check(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     check_fits(workload, facts)?;
     check_writable(facts, workload.writes(), "name it again after --destroy-data to write it")

@@ -291,7 +291,7 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok(all)
 }
 
-/// The fastest that a run fills the cache, if nothing else is known.
+/// The upper bound for the rate at which a run fills the cache, if nothing else is known.
 const FILL_BYTES_PER_NS: u64 = 8;
 
 fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {

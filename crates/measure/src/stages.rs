@@ -16,7 +16,7 @@ const TRACED_REQUESTS: f64 = 4000.0;
 
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
-/// A smaller share of difference counts as equal.
+/// Numbers that differ by at most this share count as equal.
 const AS_MANY: f64 = 0.02;
 
 /// Breaks down a request's time by the device counters, if program and devices count the same

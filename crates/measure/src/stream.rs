@@ -15,7 +15,7 @@ pub(crate) const SLICE_NS: Nanos = 5_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// Scheduled in an open loop, otherwise the issue.
+    /// The scheduled time in an open loop, otherwise the time of issue.
     since: Nanos,
     offset: u64,
     len: u32,
@@ -50,7 +50,7 @@ pub struct Stream {
     ramp: Nanos,
     /// Bytes left to request when the sequence was at `settled`; counts down to 0.
     budget: i64,
-    /// Earlier requests are taken off `budget`.
+    /// The place in the sequence up to which requests are taken off `budget`.
     settled: u64,
     ends_whole: bool,
     /// Bytes of the last request over the budget.
@@ -66,7 +66,7 @@ pub struct Stream {
     next_mark: Nanos,
     measuring: bool,
     before: u64,
-    /// Completed until the deadline, once it has passed.
+    /// Requests completed until the deadline, once it has passed.
     in_time: Option<u64>,
     bytes: u64,
     bytes_before: u64,
@@ -274,7 +274,8 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Takes uncounted requests off the budget; each left some of it.
+    /// Takes uncounted requests off the budget. Only requests that leave some budget pass
+    /// uncounted.
     fn settle(&mut self) {
         let taken = self.sequence.place() - self.settled;
         self.budget -= (taken * u64::from(self.request)) as i64;
@@ -328,7 +329,7 @@ impl Stream {
         request
     }
 
-    /// Serves a request without a slot that has completed but is not counted yet.
+    /// Handles a mark for a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -413,7 +414,7 @@ impl Stream {
         self.budget == 0 || now >= self.deadline
     }
 
-    /// Changes the next request.
+    /// Sets the next request's operation.
     pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
@@ -468,7 +469,7 @@ impl Stream {
         }
     }
 
-    /// Extends the run without a request.
+    /// Extends the run to `now` without a request.
     pub fn extend_to(&mut self, now: Nanos) {
         self.advance_clock(now.max(self.last_event));
     }
@@ -483,7 +484,7 @@ impl Stream {
         self.last_event
     }
 
-    /// Counts the measured part.
+    /// Counts requests completed in the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
     }
@@ -492,7 +493,7 @@ impl Stream {
         self.before + self.completed()
     }
 
-    /// Counts the measured part.
+    /// Counts bytes completed in the measured part.
     pub fn completed_bytes(&self) -> u64 {
         self.bytes - self.bytes_before
     }

@@ -61,7 +61,7 @@ impl Verification {
     }
 }
 
-/// All streams of a run share it.
+/// One for all streams of a run.
 #[derive(Debug)]
 pub struct VerifyStats {
     verifier: Verifier,
@@ -81,7 +81,7 @@ impl VerifyStats {
         Ok(VerifyStats { verifier, log, found: Mutex::default(), log_error: Mutex::default() })
     }
 
-    /// Returns a copy so far.
+    /// Returns what was found so far.
     pub fn found(&self) -> Verification {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -69,7 +69,7 @@ pub struct Fit {
     pub setup: Setup,
     pub fitted: Vec<Fitted>,
     pub points: Vec<Judged>,
-    /// Weighted mean of |ln (predicted / measured)| over the points that are not held out.
+    /// Weighted mean of |ln (predicted / measured)| over the fitted points.
     pub loss: f64,
     pub fitted_median_error: f64,
     pub held_out_median_error: f64,
@@ -117,7 +117,7 @@ fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     Ok(sum / weights.max(f64::MIN_POSITIVE))
 }
 
-/// A usual measurement error, from which the loss is linear.
+/// The loss turns linear at a usual measurement error.
 const LINEAR_FROM: f64 = 0.15;
 
 /// Fits the drive first, then also the processor: a busy thread and a busy device look alike, and
@@ -128,7 +128,7 @@ fn search(setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     descend(setup, points, SMALL_STEP, |_| true)
 }
 
-/// A power of e, once the drive is fitted.
+/// The first step, as a power of e, once the drive is fitted.
 const SMALL_STEP: f64 = 0.25;
 
 fn descend(

@@ -10,7 +10,7 @@ use twin::{Setup, Twin};
 
 /// Larger requests are limited in bytes, others in number.
 const COUNTED_BYTES: u32 = 64 << 10;
-/// Simulated time, which takes no real time.
+/// The check's time limit; simulation takes no real time.
 const CHECK_NS: u64 = 200_000_000_000_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

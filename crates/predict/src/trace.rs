@@ -90,7 +90,7 @@ pub enum Pace {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replay {
     pub machine: String,
-    /// To the last completion.
+    /// From the first request to the last completion.
     pub elapsed_ns: Nanos,
     pub waited_ns: Nanos,
     pub requests: u64,
@@ -222,7 +222,7 @@ fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
     record.offset / CACHE_BLOCK..=(record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK
 }
 
-/// Counts blocks of [`CACHE_BLOCK`] bytes.
+/// Counts accesses to blocks of [`CACHE_BLOCK`] bytes.
 pub fn accesses(records: &[Record]) -> u64 {
     records.iter().map(|record| blocks_of(record).count() as u64).sum()
 }
@@ -239,7 +239,7 @@ fn distances(records: &[Record], mut distances: StackDistances) -> StackDistance
     distances
 }
 
-/// Counting of a miss-ratio curve.
+/// The counting of a miss-ratio curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counting {
     Exact,

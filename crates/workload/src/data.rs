@@ -82,7 +82,7 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, repeated_seed, tag }
     }
 
-    /// Returns a filler of different blocks. The pool is shared.
+    /// Returns another source's filler, whose blocks differ. The pool is shared.
     pub fn fork(&self, source: u64) -> Self {
         let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
@@ -161,7 +161,7 @@ impl Filler {
         }
     }
 
-    /// Returns what all fillers of the run share.
+    /// Returns a position and stamp that all fillers of the run share.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let templates = match self.data.repeated_blocks {
             0 => TEMPLATES,

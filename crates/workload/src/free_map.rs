@@ -39,7 +39,7 @@ impl FreeMap {
         self.free == 0
     }
 
-    /// Wraps around.
+    /// Finds the first at or after `from`, wrapping around.
     pub fn next_free(&self, from: u64) -> Option<u64> {
         self.at_or_behind(from).or_else(|| self.at_or_behind(0))
     }

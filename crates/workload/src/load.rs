@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// For a load's steps and a run's intervals.
+/// The limit of a load's steps and a run's intervals.
 pub const MAX_INTERVALS: usize = 1000;
 
 const LONGEST_STEP: usize = 60;
 
-/// They need 64 KiB each, 256 MiB together.
+/// Histograms need 64 KiB each, 256 MiB together.
 const MAX_HISTOGRAMS: u64 = 4096;
 
 /// A part of a load: a constant rate for some time.
@@ -87,7 +87,7 @@ fn limited(steps: Vec<LoadStep>) -> Result<Vec<LoadStep>, String> {
     }
 }
 
-/// It has its own latencies.
+/// A part of a run with its own latencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The run starts at 0.

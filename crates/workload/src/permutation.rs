@@ -26,7 +26,7 @@ impl Permutation {
         }
     }
 
-    /// Requires `i` below `n`.
+    /// Returns the number at position `i`, which is below `n`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         match self {
@@ -143,7 +143,7 @@ impl Mixer {
         }
     }
 
-    /// Compilers vectorize [`Mixer::mix`] in 32 bits.
+    /// Computes [`Mixer::mix`] in 32 bits, which compilers vectorize.
     #[inline(always)]
     fn mix_narrow<const N: usize>(&self, first: u64) -> [u32; N] {
         let start = first.wrapping_add(self.add) as u32;
@@ -159,7 +159,7 @@ impl Mixer {
         each
     }
 
-    /// Keeps the first step from saving registers.
+    /// Separate, so that the first step need not save registers.
     #[inline(never)]
     fn walk(&self, mut x: u64) -> u64 {
         while x >= self.n {

@@ -9,7 +9,7 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Shares constants, branches and registers.
+/// Requests computed together share constants, branches and registers.
 const BATCH: usize = 32;
 
 mod purpose {
@@ -20,7 +20,7 @@ mod purpose {
     pub const SIZE: u64 = 5;
 }
 
-/// A position.
+/// A position in a sequence.
 #[derive(Debug, Clone)]
 pub enum Cursor {
     Own,
@@ -158,7 +158,7 @@ impl Columns {
     }
 }
 
-/// Returns a share of 2^64.
+/// Returns `percent` of 2^64.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
@@ -278,8 +278,8 @@ impl Sequence {
         }
     }
 
-    /// Answers if all requests have one size and the cursor is not shared, within a pass and
-    /// [`Sequence::limit_short`]; after `None`, call [`Sequence::next`].
+    /// Returns the next request if all have one size and the cursor is not shared, within a pass
+    /// and [`Sequence::limit_short`]; `None`: call [`Sequence::next`].
     #[inline(always)]
     pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
@@ -382,8 +382,8 @@ impl Sequence {
         }
     }
 
-    /// Returns the position in the pass of `place`. Threads that share the cursor may have
-    /// completed whole passes.
+    /// Moves to the pass of `place`; returns the position in it. Threads that share the cursor may
+    /// have completed whole passes.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {

@@ -3,7 +3,7 @@ use crate::{Error, Pattern, SizeMix, Workload};
 use machine::Op;
 use machine::units::show_size;
 
-/// Draws from a mix.
+/// Draws request sizes from a mix.
 #[derive(Debug, Clone)]
 pub struct SizeDraw(Draw);
 
@@ -51,7 +51,7 @@ impl SizeDraw {
         if let Draw::Unaligned { max, .. } = self.0 { Some(u64::from(max)) } else { None }
     }
 
-    /// Maps 64 random bits.
+    /// Returns the size for 64 random bits.
     #[inline]
     pub fn at(&self, random: u64) -> u32 {
         match &self.0 {
@@ -127,7 +127,7 @@ impl Varied {
         (place, size as u32)
     }
 
-    /// Leaves nothing or a whole request.
+    /// Leaves nothing or a whole request after a size.
     fn without_rest(&self, size: u64, left: u64, max: u64) -> u64 {
         let short = self.unit.saturating_sub(left - size);
         match size.checked_sub(short) {

@@ -17,14 +17,14 @@ impl SelfSimilar {
         SelfSimilar { n: n.max(1), exponent: h.ln() / (-h).ln_1p() }
     }
 
-    /// Draws `index` of the stream `seed`.
+    /// Draws for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let place = self.n as f64 * unit(hash(seed, index)).powf(self.exponent);
         (place as u64).min(self.n - 1)
     }
 }
 
-/// Draws from `0..n` normally; repeats draws outside the range.
+/// Draws from `0..n` with a normal distribution; repeats draws outside the range.
 ///
 /// Box and Muller, "A note on the generation of random normal deviates", The Annals of Mathematical
 /// Statistics 29(2), 1958.
@@ -42,7 +42,7 @@ impl Normal {
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }
     }
 
-    /// Draws `index` of the stream `seed`.
+    /// Draws for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;

@@ -93,7 +93,8 @@ impl SizeMix {
         SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
     }
 
-    /// Takes multiples of `min_bytes` up to `max_bytes` or, if `unaligned`, any number of bytes.
+    /// Returns the multiples of `min_bytes` up to `max_bytes` or, if `unaligned`, any number of
+    /// bytes.
     pub fn range(min_bytes: u32, max_bytes: u32, unaligned: bool) -> SizeMix {
         // Sizes beyond the last multiple are never used.
         let max_bytes =
@@ -341,7 +342,7 @@ impl Workload {
         self.read_percent < 100
     }
 
-    /// Counts all streams.
+    /// Returns the depth over all streams.
     pub fn outstanding(&self) -> u32 {
         self.depth.saturating_mul(self.threads)
     }

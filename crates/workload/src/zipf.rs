@@ -34,7 +34,7 @@ impl Zipf {
         zipf
     }
 
-    /// Draws `index` of the stream `seed`.
+    /// Returns the rank for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// Without the lowest byte, the version.
+/// The lowest byte is the version.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
@@ -24,7 +24,7 @@ const MAX_FILES: usize = 4096;
 const QUEUE: u16 = 1;
 const ISSUE: u16 = 7;
 const COMPLETE: u16 = 8;
-/// In the category, the upper half of the action.
+/// A bit of the category, the upper half of the action.
 const WRITES: u16 = 1 << 1;
 const FLUSH: u16 = 1 << 2;
 const PASS_THROUGH: u16 = 1 << 9;

@@ -1,5 +1,6 @@
-//! fio's `write_iolog` and `read_iolog`, versions 2 and 3. Times are in microseconds since the
-//! start; version 2 has `wait` lines instead.
+//! fio's `write_iolog` and `read_iolog`, versions 2 and 3. A line has microseconds since the start,
+//! a file, an action and, for requests, offset and length in bytes. Version 2 has `wait` lines
+//! instead of times.
 
 use super::text::{Lines, quoted};
 use super::{ForeignError, MAX_NAMES, Reader, Result};
@@ -9,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::io::{BufRead, Read};
 
-/// A name, an action and two numbers.
+/// A line has a name, an action and two numbers.
 const MAX_LINE_BYTES: usize = 8192;
 
 const MICROSECOND_NS: u64 = 1000;
@@ -71,7 +72,7 @@ impl<R: BufRead> Log<R> {
         })
     }
 
-    /// Grows with the entries read.
+    /// Returns the files added so far.
     pub fn files(&self) -> &[String] {
         &self.files
     }

@@ -150,7 +150,8 @@ impl Trace {
     }
 }
 
-/// Sets times to begin at 0 with the first request; requests are in the order of their start.
+/// Reads a trace; its times begin at 0 with the first request, and requests are in the order of
+/// their start.
 ///
 /// # Errors
 /// No known format. The iterator ends with the first fault.
@@ -185,7 +186,8 @@ const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 /// Detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Opens all processors' files for one of a blktrace (`NAME.blktrace.0`), or only NAME.
+/// Opens a trace. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all
+/// processors.
 ///
 /// # Errors
 /// As [`read`]; a file that cannot be opened.

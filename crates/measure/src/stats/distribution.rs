@@ -3,7 +3,7 @@ use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::PI;
 
-/// Returns infinity at 0 and 1.
+/// Returns the quantile; infinite at 0 and 1.
 pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }

@@ -11,7 +11,7 @@ pub struct Point {
     /// Request size (bytes), depth, ...; above zero.
     pub x: f64,
     pub y: f64,
-    /// The 95 % interval's lower end.
+    /// The lower end of y's 95 % interval.
     pub low: f64,
     pub high: f64,
 }
@@ -232,7 +232,8 @@ impl Law {
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// Takes the relative standard error of `half`. An unbounded end is `None`.
+    /// Returns the crossing's interval; `error` is the relative standard error of `half`. An
+    /// unbounded end is `None`.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
         let (slope, z) = (1.0 / half - self.b, Z * Z);

@@ -74,7 +74,7 @@ pub const MIN_SLICES: usize = 8;
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
 /// The largest half width, as a share, for an interval's upper end.
 const LARGEST_SHARE: f64 = 0.75;
-/// The smallest of several runs, in standard errors from their slices.
+/// The minimum half width of several runs, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
 /// Takes several runs in order, each of rates in time slices of equal length. Leave out warm-ups
@@ -187,7 +187,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     )
 }
 
-/// Returns the weighted mean's error and its degrees of freedom.
+/// Returns the weighted mean's standard error and its degrees of freedom.
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -265,7 +265,7 @@ impl LongRunVariance {
     }
 }
 
-/// Takes `frequency` in rad per slice.
+/// `frequency` is in rad per slice.
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

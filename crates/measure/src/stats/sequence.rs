@@ -45,7 +45,7 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     })
 }
 
-/// Takes a squared t statistic; uses the mixture's Bayes factor.
+/// Takes a squared t statistic.
 fn ln_factor(square: f64, count: f64) -> f64 {
     let degrees = count - 1.0;
     let logs = EFFECTS.map(|(effect, weight)| {

@@ -1,4 +1,3 @@
-/// Returns NaN if empty.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     // Relative to the first value, so that the mean of equal values is exact.
     let first = values.first().copied().unwrap_or(f64::NAN);

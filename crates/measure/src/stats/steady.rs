@@ -12,20 +12,20 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// The minimum of slices.
+/// The minimum number of slices.
 pub const MIN_TO_JUDGE: usize = 20;
 /// Smaller fractions of the mean are ignored.
 const MIN_CHANGE: f64 = 0.05;
 const LINE_TAIL: f64 = 0.001;
 /// One-sided, of step and ramp, whose position is searched for.
 const SEARCHED_TAIL: f64 = 0.0001;
-/// A shorter fast start is a transient, not a burst credit.
+/// A fast start shorter than this fraction of the series is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
 /// The requests that a change must move; fewer are an effect of slice boundaries.
 const MIN_MOVED: f64 = 2.0;
 /// Below this share of the running rate a slice is stalled.
 const STALLED: f64 = 0.2;
-/// Below this share a slice is not running, even if not stalled.
+/// Below this share of the running rate a slice is not running, even if not stalled.
 const RUNNING: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

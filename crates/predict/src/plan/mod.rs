@@ -167,7 +167,7 @@ impl Plan<'_> {
         self.script.files.iter().map(|file| file.bytes + (1 << 20)).sum::<u64>()
     }
 
-    /// Adds enough IOPS if they can be chosen and help.
+    /// Predicts a volume as named, and with enough IOPS if they can be chosen and help.
     fn on_volume(&self, text: &str) -> Result<Vec<Prediction>> {
         let chosen = self.catalogue.choose(text, self.bytes())?;
         let first = self.predict(chosen.setup()?, Some(&chosen))?;

@@ -25,7 +25,7 @@ impl Prices {
     /// Reads `[gp3]` tables with `gib = 0.08` and so on.
     ///
     /// # Errors
-    /// The faulty line; a negative or infinite price.
+    /// The faulty line; a price that is negative or not finite.
     pub fn parse(file: &str, text: &str) -> Result<Prices> {
         let wrong = |reason: String| Error::Setting { setting: file.to_owned(), reason };
         let prices: BTreeMap<String, Price> =

@@ -16,7 +16,7 @@ use std::path::Path;
 use twin::{Twin, preset};
 use workload::Stop;
 
-/// A published value, simulated.
+/// A published and a simulated value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
     pub series: String,
@@ -47,7 +47,7 @@ pub struct Figure {
     pub points: Vec<Point>,
     pub mean_error: f64,
     pub worst_error: f64,
-    /// The model's makers had its values; if not, they test it.
+    /// Its values were known when the model was made; if not, they test it.
     pub given: bool,
 }
 
@@ -141,7 +141,7 @@ pub enum BarUnit {
     Count,
 }
 
-/// That the model must meet.
+/// A limit that the model must meet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     pub name: String,

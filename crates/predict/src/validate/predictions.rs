@@ -15,7 +15,7 @@ pub struct Prediction {
     pub points: Vec<Predicted>,
 }
 
-/// Simulates something that the study measured.
+/// The simulated value of something that the study measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predicted {
     pub series: String,

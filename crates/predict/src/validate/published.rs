@@ -60,7 +60,7 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// Points known when the model was made.
+/// Returns the points available when the model was made.
 pub fn measurements() -> Vec<Measured> {
     measured(MEASUREMENTS)
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Leaves 32 bits room for the numbers for renaming.
+/// With the numbers for renaming, files must fit into 32 bits.
 const MAX_FILES: u32 = 1 << 30;
 const MAX_DIRECTORIES: u32 = 1 << 20;
 const MAX_THREADS: u32 = 1024;

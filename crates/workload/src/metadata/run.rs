@@ -174,7 +174,7 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     Ok(began..shared.system.now())
 }
 
-/// Between phases. Dropping it removes all files.
+/// Directories and threads between phases; dropping it removes all files.
 pub struct Session<'a, F: FileSystem, R> {
     workers: Vec<Worker<<F::Area as FileArea>::Work, R>>,
     area: F::Area,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// Bytes of the text.
+    /// The file gets this many bytes of the text.
     Create(FileId, u32),
     /// The whole file, of this many bytes.
     Read(FileId, u32),
@@ -38,7 +38,7 @@ pub enum Step {
     Do(FileOp),
     /// The transaction's index, from 0.
     Transacted(u32),
-    /// No report follows.
+    /// The files ran out; no report follows.
     OutOfFiles,
     End(Phase),
 }

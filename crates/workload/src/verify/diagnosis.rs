@@ -3,13 +3,13 @@
 use super::unit::{Label, UNIT};
 use super::{Expected, Fault, FaultKind, Found};
 
-/// More in a unit is unrelated data, which differ in about half of the 4096.
+/// A unit with more wrong bits is unrelated data, which differ in about half of the 4096.
 const FLIPPED_BITS: u32 = 512;
 /// Fewer matching bytes on a side of a seam look like flipped bits.
 const SEAM_BYTES: usize = 8;
 /// Unrelated data differ in half of the bits, damage in fewer.
 const TORN_SHARE: f64 = 0.25;
-/// Generations to try for a damaged unit.
+/// Older generations to try for a damaged unit.
 const OLDER: u32 = 4;
 const CANDIDATES: usize = 24;
 
@@ -184,7 +184,7 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
         .then_some((generation, at, first))
 }
 
-/// Returns the expected, some older, and the header's.
+/// Returns the expected generations, some older ones, and the header's.
 fn candidates(
     seed: u64,
     at: u64,

@@ -6,7 +6,7 @@ use std::fmt;
 pub enum FaultKind {
     /// Bits differ from those written.
     Flipped,
-    /// Parts are of two generations.
+    /// A block has parts of two generations.
     Torn,
     /// A valid block of another offset.
     Misdirected,
@@ -14,7 +14,7 @@ pub enum FaultKind {
     Lost,
     /// Valid in another run; this run's write never arrived.
     Stale,
-    /// Not written by this run or one like it.
+    /// Written neither by this run nor one like it.
     Foreign,
 }
 
@@ -67,15 +67,15 @@ pub enum Found {
     /// Valid in another run.
     Seed(u64),
     Zeros,
-    /// Without a valid header.
+    /// Data without a valid header.
     Unknown,
 }
 
-/// Wrong data.
+/// A stretch of wrong data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// Where the first wrong unit is in the target.
+    /// The first wrong unit's place in the target.
     pub offset: u64,
     /// Adjacent units of one block with the same fault.
     pub bytes: u64,

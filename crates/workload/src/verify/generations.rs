@@ -17,7 +17,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Takes any order, not empty.
+    /// Takes one or more generations in any order.
     fn one_of(mut generations: Vec<u32>) -> Expected {
         generations.sort_unstable();
         generations.dedup();
@@ -135,7 +135,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// Takes `ok` if the write is known to have completed in full.
+    /// Ends a write; `ok` if it is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight =

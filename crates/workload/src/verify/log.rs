@@ -70,7 +70,7 @@ pub struct Log<W: Write> {
 }
 
 impl<W: Write> Log<W> {
-    /// Requires that no write is in flight.
+    /// Starts a log; no write may be in flight.
     pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
         let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
         let mut header = [0u8; HEADER];

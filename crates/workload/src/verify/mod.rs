@@ -24,7 +24,7 @@ use unit::{Label, UNIT};
 
 /// A sector, a device's largest atomic write.
 pub const UNIT_BYTES: u32 = 512;
-/// They take 1 GiB of memory.
+/// These blocks take 1 GiB of memory.
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
 const PURPOSE_VERIFY: u64 = 5;

@@ -11,7 +11,7 @@ const HEADER: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     pub seed: u64,
-    /// Intended, in bytes.
+    /// The intended byte offset.
     pub offset: u64,
     /// Writes of this block by this run, including this one.
     pub generation: u32,
@@ -32,7 +32,7 @@ impl Label {
         unit[..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns `None` without the magic number, and whether the checksum matches.
+    /// Returns whether the checksum matches, too. `None` without the magic number.
     pub fn read(unit: &[u8]) -> Option<(Label, bool)> {
         if word(unit, 24) != MAGIC {
             return None;

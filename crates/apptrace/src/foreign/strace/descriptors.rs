@@ -67,7 +67,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Takes an unknown descriptor as open before the recording.
+    /// Adds an unknown descriptor, which was open before the recording.
     fn find(
         &mut self,
         pid: u32,
