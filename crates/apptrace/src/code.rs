@@ -1,4 +1,4 @@
-//! The bytes of the format, version 1: docs/hptrace.md.
+//! Format version 1: docs/hptrace.md.
 
 use crate::event::{Access, Interface, Kind, OpenFile};
 
@@ -7,7 +7,7 @@ pub(crate) const VERSION: u8 = 1;
 
 pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
 pub(crate) const MAX_BLOCK_BYTES: usize = 1 << 20;
-/// Longer names are cut (Linux's PATH_MAX).
+/// Linux's PATH_MAX; longer names are cut.
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
 pub(crate) const MAX_INDICES: u32 = 1 << 24;
 
@@ -19,21 +19,21 @@ pub(crate) const THREAD: u8 = 0;
 pub(crate) const FILE: u8 = 1;
 pub(crate) const LOST: u8 = 2;
 pub(crate) const RENAMED: u8 = 3;
-/// The tag of a request; its low four bits are the access.
+/// A request's tag; its low four bits are the access.
 pub(crate) const REQUEST: u8 = 0x80;
 pub(crate) const HAS_DURATION: u8 = 0x40;
 pub(crate) const HAS_OFFSET: u8 = 0x20;
 
-/// The request has a thread; a bit of its second byte, whose low three bits are the interface.
+/// A bit of a request's second byte, whose low three bits are the interface.
 pub(crate) const HAS_THREAD: u8 = 0x80;
 pub(crate) const DIRECT: u8 = 0x40;
 pub(crate) const DSYNC: u8 = 0x20;
-/// The file is open to append; at a device, the request is metadata of the file system.
+/// At a device, this marks the file system's metadata.
 pub(crate) const APPEND: u8 = 0x10;
 /// The result equals the bytes asked for and is left out.
 pub(crate) const DONE: u8 = 0x08;
 
-/// The accesses by their number in the format; their order never changes.
+/// Numbered in the format: the order never changes.
 pub(crate) const ACCESSES: [Access; 15] = [
     Access::Read,
     Access::Write,
@@ -90,7 +90,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// What requests are coded against. Each block starts again, so that it can be read by itself.
+/// Requests are coded against it. Each block starts again, so that it can be read by itself.
 #[derive(Clone)]
 pub(crate) struct Last {
     pub(crate) at_ns: u64,

@@ -2,12 +2,12 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Index of a [`TracedFile`] or [`Thread`] in the order of their events.
+/// A place in the order of [`TracedFile`] or [`Thread`] events.
 pub type Index = u32;
 
-/// One entry of a trace. Files and threads come before requests that name them. Requests are in the
-/// order of their start, except a few that took longer than the recorder holds back others; those
-/// of one thread's system calls always are.
+/// Files and threads come before requests that name them. Requests are in the order of their start,
+/// except a few that took longer than the recorder holds back others; those of one thread's system
+/// calls always are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     Thread(Thread),
@@ -24,7 +24,7 @@ pub struct Thread {
     /// The kernel's number of the process and of the thread in it; 0 if the source has none.
     pub process: u32,
     pub thread: u32,
-    /// The thread's name; `None` if names were hidden or are not known.
+    /// `None` if hidden or unknown.
     pub name: Option<String>,
 }
 
@@ -34,14 +34,14 @@ pub struct TracedFile {
     /// The path, or its hash if names are hidden.
     pub name: String,
     pub kind: Kind,
-    /// The size when the trace first saw the file; `None` if not known.
+    /// When the trace first saw the file, if known.
     pub size_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renamed {
     pub file: Index,
-    /// The new name, as in [`TracedFile`].
+    /// As in [`TracedFile`].
     pub name: String,
 }
 
@@ -67,19 +67,19 @@ pub enum Access {
     SyncFile,
     /// `fdatasync`, `msync`: the data and what reading it back needs.
     SyncData,
-    /// `sync_file_range` that waits for the writes of a range; guarantees no durability.
+    /// `sync_file_range` that waits for the writes; guarantees no durability.
     SyncRange,
     /// `sync`, `syncfs`.
     SyncSystem,
     /// `fallocate`: reserves space, or punches a hole.
     Allocate,
-    /// Cuts or grows the file to `bytes`.
+    /// Makes the file `bytes` long.
     Truncate,
     Open,
     Close,
     Unlink,
     Discard,
-    /// A block device is asked to flush its cache.
+    /// Flushes a block device's cache.
     Flush,
     /// `readahead`, POSIX_FADV_WILLNEED: reads into the page cache without waiting.
     Prefetch,
@@ -87,16 +87,16 @@ pub enum Access {
     WriteOut,
 }
 
-/// The interface of a request to the kernel, or the layer that showed it.
+/// The kernel's interface, or the layer that showed the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interface {
     SystemCall,
     IoUring,
     Libaio,
-    /// A page fault of a memory mapping.
+    /// A memory mapping's page fault.
     Mapping,
-    /// Requests that reached a device, for any reason.
+    /// At a device, for any reason.
     Block,
 }
 
@@ -107,25 +107,25 @@ pub struct OpenFile {
     /// O_DSYNC, O_SYNC or RWF_DSYNC: done means on stable storage.
     pub dsync: bool,
     pub append: bool,
-    /// The request, at a device, is metadata of a file system, such as its journal.
+    /// At a device, the request is metadata of a file system, such as its journal.
     #[serde(default)]
     pub metadata: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The start, in nanoseconds from the start of the recording.
+    /// From the recording's start, in ns.
     pub at_ns: Nanos,
-    /// The time that it took; `None` if its end was not seen.
+    /// `None` if the end was not seen.
     pub duration_ns: Option<Nanos>,
-    /// The thread that made it; `None` if none of the program's did (write-back).
+    /// `None` if no thread of the program made it (write-back).
     pub thread: Option<Index>,
     pub file: Index,
     pub access: Access,
     pub interface: Interface,
-    /// The offset in bytes; `None` if it does not apply or is not known.
+    /// In bytes; `None` if unknown or not applicable.
     pub offset: Option<u64>,
-    /// The bytes asked for; for a truncation, the new size.
+    /// Asked for; for a truncation, the new size.
     pub bytes: u64,
     /// The bytes done, or Linux's negative error number; `None` if the end was not seen.
     pub result: Option<i64>,

@@ -1,4 +1,4 @@
-//! The recorded requests of a program, and the file that holds them.
+//! A program's recorded requests, and their file.
 
 mod code;
 mod error;

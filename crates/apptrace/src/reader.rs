@@ -5,10 +5,8 @@ use crate::{Error, Result};
 use std::io::{self, Read};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Reads a trace; holds at most one block, whatever the bytes are.
-///
-/// A cut file is read to its last whole block; [`TraceReader::is_truncated`] then says so. After an
-/// error there are no more events.
+/// Holds at most one block, whatever the bytes are. Reads a cut file to its last whole block;
+/// [`TraceReader::is_truncated`] then says so. After an error there are no more events.
 pub struct TraceReader<R: Read> {
     from: R,
     header: Header,
@@ -24,10 +22,8 @@ pub struct TraceReader<R: Read> {
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Reads the header.
-    ///
     /// # Errors
-    /// It cannot be read, is damaged, is not a trace, or has another version.
+    /// The header cannot be read, is damaged, is not a trace's, or has another version.
     pub fn new(mut from: R) -> Result<TraceReader<R>> {
         let mut start = [0; 8 + 4 + 8];
         let got = fill(&mut from, &mut start)?;
@@ -72,7 +68,7 @@ impl<R: Read> TraceReader<R> {
         &self.header
     }
 
-    /// Returns the summary after the last event; `None` if the file was cut.
+    /// Returns `None` before the last event, or if the file was cut.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }

@@ -7,8 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Writes a trace, a block at a time. Without [`TraceWriter::finish`] the file has no summary, as
-/// if it were cut.
+/// Writes a block at a time. Without [`TraceWriter::finish`] the file has no summary, as if cut.
 pub struct TraceWriter<W: Write> {
     to: W,
     block: Vec<u8>,
@@ -19,8 +18,6 @@ pub struct TraceWriter<W: Write> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Starts a trace with its header.
-    ///
     /// # Errors
     /// The header cannot be written, or exceeds 1 MiB.
     pub fn new(mut to: W, header: &Header) -> Result<TraceWriter<W>> {
@@ -36,11 +33,11 @@ impl<W: Write> TraceWriter<W> {
         Ok(TraceWriter { to, block, last: Last::default(), threads: 0, files: 0, requests: 0 })
     }
 
-    /// Adds an event. Threads and files get indices in the order of their events.
+    /// Gives threads and files indices in the order of their events.
     ///
     /// # Errors
-    /// The file cannot be written; a request names an unknown thread or file; there are more than
-    /// 2^24 files or threads.
+    /// The file cannot be written; a request names an unknown thread or file; more than 2^24 files
+    /// or threads.
     pub fn event(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::Thread(thread) => self.thread(thread)?,
@@ -66,23 +63,23 @@ impl<W: Write> TraceWriter<W> {
         self.requests
     }
 
-    /// Returns the number of threads written so far, which is the index of the next.
+    /// Returns the next thread's index.
     pub fn threads(&self) -> Index {
         self.threads
     }
 
-    /// Returns the number of files written so far, which is the index of the next.
+    /// Returns the next file's index.
     pub fn files(&self) -> Index {
         self.files
     }
 
-    /// Writes the events held back, for readers.
+    /// Writes events held back, for readers.
     pub fn flush(&mut self) -> Result<()> {
         self.end_block()?;
         Ok(self.to.flush()?)
     }
 
-    /// Ends the trace; returns what it was written to. The count of requests is the writer's own.
+    /// Ends the trace; counts requests itself.
     ///
     /// # Errors
     /// The file cannot be written; the summary exceeds 1 MiB.

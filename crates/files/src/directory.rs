@@ -1,5 +1,4 @@
-//! Directories that are held open: if the path changes, files still go into the directory that was
-//! checked.
+//! Open directories: files go into the directory that was checked, even if its path changes.
 
 mod look;
 
@@ -20,7 +19,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The maximum number of symbolic links in a path, which is also the kernel's.
+/// The kernel's limit.
 const MAX_LINKS: u32 = 40;
 
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
@@ -52,11 +51,11 @@ impl AsFd for Directory {
     }
 }
 
-/// The parent of a directory that [`Directory::make`] created, and its name.
+/// The parent and name of a directory that [`Directory::make`] created.
 pub type MadeDirectory = (File, OsString);
 
 impl Directory {
-    /// Returns a directory, whose path is resolved only the first time.
+    /// Resolves the path only the first time.
     pub fn held(path: &Path) -> io::Result<Arc<Directory>> {
         hold(path, None, &mut Vec::new())
     }
@@ -98,17 +97,17 @@ impl Directory {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
-    /// Returns whether it has a name: a removed directory takes no files.
+    /// Returns `false` for a removed directory, which takes no files.
     pub fn is_there(&self) -> bool {
         self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
-    /// Returns the attributes of a name; of a symbolic link, those of the link.
+    /// Returns a name's attributes; follows no link.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, false)
     }
 
-    /// Returns the attributes of the file behind a name.
+    /// Returns a name's attributes; follows a link.
     pub fn follow(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, true)
     }
@@ -121,10 +120,7 @@ impl Directory {
         self.open_file(name, OFlags::RDONLY)
     }
 
-    /// Opens a file to append to, as [`Directory::open_regular`].
-    ///
-    /// # Errors
-    /// Missing, or not a regular file.
+    /// Opens a file to append to; fails as [`Directory::open_regular`].
     pub fn open_to_append(&self, name: &OsStr) -> io::Result<File> {
         self.open_file(name, OFlags::WRONLY | OFlags::APPEND)
     }
@@ -146,10 +142,8 @@ impl Directory {
         Ok(file)
     }
 
-    /// Opens a character device, a pipe or a socket to append to; waits for a pipe.
-    ///
-    /// # Errors
-    /// Missing, or another kind of file.
+    /// Opens a character device, a pipe or a socket to append to; waits for a pipe. Refuses other
+    /// kinds.
     pub fn open_stream(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(self, name, flags, Mode::empty())?);
@@ -166,7 +160,7 @@ impl Directory {
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// Opens or creates a file to read and write. Never follows a link.
+    /// Opens or creates a file to read and write.
     ///
     /// # Errors
     /// A symbolic link, a directory, or no permission.
@@ -180,7 +174,7 @@ impl Directory {
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// Reads the attributes of the file that a name leads to with one call (`stat`).
+    /// Calls `stat` once and drops the result.
     pub fn stat(&self, name: &OsStr) -> io::Result<()> {
         statat(self, name, AtFlags::empty())?;
         Ok(())
@@ -196,7 +190,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Renames a file, and replaces one that has the new name.
+    /// Renames a file; replaces one with the new name.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(self, from, self, to)?)
     }
@@ -234,7 +228,7 @@ impl Directory {
         self.readable()?.set_permissions(Permissions::from_mode(mode))
     }
 
-    /// Brings the directory's names to stable storage.
+    /// Brings the names to stable storage.
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(self.readable()?)?)
     }
@@ -267,7 +261,7 @@ fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::
     Err(Errno::NOSYS)
 }
 
-/// Returns the directory first found at a path; creates a missing one with `mode`.
+/// Returns the directory first found at the path, while it exists.
 fn hold(
     path: &Path,
     mode: Option<u32>,
@@ -285,7 +279,7 @@ fn hold(
     Ok(resolved)
 }
 
-/// Goes name by name, to see every link; makes missing directories with `mode`.
+/// Goes name by name to see every link.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?

@@ -1,4 +1,4 @@
-//! Bounded reading of files: waits for no pipe, reads no device, and nothing beyond a bound.
+//! Bounded reading of files: waits for no pipe and reads no device.
 
 use crate::system::{is_own_open_file, kind_name, let_wait, open_without_waiting};
 use machine::units::show_size;
@@ -25,13 +25,13 @@ pub struct Input {
 }
 
 impl Input {
-    /// Describes a kind of file; `what` is its name with an article.
+    /// Takes the kind's name with an article.
     pub const fn new(what: &'static str, max_bytes: u64) -> Input {
         Input { what, max_bytes }
     }
 
-    /// Opens a regular file, or an open file of this process (`/dev/stdin`, `/dev/fd/N`), as a
-    /// shell's `<(command)`.
+    /// Opens a regular file, or an open file of this process (`/dev/stdin`, or `/dev/fd/N` of a
+    /// shell's `<(command)`).
     ///
     /// # Errors
     /// It cannot be opened, is another kind of file, or exceeds the bound.
@@ -51,16 +51,12 @@ impl Input {
         }
     }
 
-    /// Reads all bytes.
-    ///
     /// # Errors
     /// As [`Input::open`]; it cannot be read, or grows beyond the bound.
     pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
         self.open(path)?.all()
     }
 
-    /// Reads UTF-8 text.
-    ///
     /// # Errors
     /// As [`Input::read`]; not UTF-8.
     pub fn text(self, path: &Path) -> io::Result<String> {
@@ -84,7 +80,7 @@ impl Input {
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Returns text without a byte-order mark.
+/// Removes a byte-order mark.
 ///
 /// # Errors
 /// Not UTF-8.
@@ -99,7 +95,7 @@ pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
 /// Reads the next line, without its end; `None` after the last.
 ///
 /// # Errors
-/// As the reader, a line of more than `max_bytes`, and bytes that are not UTF-8.
+/// As the reader, a longer line than `max_bytes`, and bytes that are not UTF-8.
 ///
 /// ```
 /// let mut from: &[u8] = b"first\r\nlast";
@@ -124,7 +120,7 @@ pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option
     text(line).map(Some)
 }
 
-/// Fails unless the file is regular. Pass the metadata of the open file, which cannot be replaced.
+/// Fails unless the file is regular. Pass an open file's metadata: it cannot be replaced.
 pub fn check_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
@@ -142,8 +138,6 @@ pub struct Bounded<R> {
 }
 
 impl<R: Read> Bounded<R> {
-    /// Reads to the end.
-    ///
     /// # Errors
     /// As the reader; more bytes than the bound.
     pub fn all(mut self) -> io::Result<Vec<u8>> {

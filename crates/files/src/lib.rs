@@ -1,5 +1,5 @@
-//! Safe access to users' files. Only this crate, `host` and `cli` query owner and kind. On an
-//! unknown system it opens no [`Directory`], and takes two files for the same one.
+//! Safe access to users' files. Only this crate, `host` and `cli` query owner and kind. An unknown
+//! system opens no [`Directory`], and takes two files for the same one.
 
 #[cfg(unix)]
 mod directory;
@@ -25,10 +25,10 @@ use unix as system;
 
 use std::path::Path;
 
-/// The mode of a directory that only its owner can use, such as that of the journal.
+/// The mode of directories such as the journal's.
 pub const PRIVATE: u32 = 0o700;
 
-/// Returns the directory part of a file's path.
+/// Returns a file's directory.
 pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

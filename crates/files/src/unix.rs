@@ -1,4 +1,4 @@
-//! Files and their owners on any Unix.
+//! Files and their owners on Unix.
 
 use rustix::fs::{Dir, Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::process::geteuid;
@@ -9,8 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Returns a directory's names; none if it cannot be read. `std::fs::read_dir` panics if closing
-/// fails.
+/// Returns no names if the directory cannot be read. `std::fs::read_dir` panics if closing fails.
 pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = open(directory, flags, Mode::empty()).map_err(io::Error::from);
@@ -33,8 +32,8 @@ pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
 }
 
-/// Returns whether this process trusts a file's owner. Root trusts only root and its caller
-/// (sudo(8), pkexec(1)); others trust any owner.
+/// Returns whether this process trusts the owner. Root trusts only root and its caller (sudo(8),
+/// pkexec(1)); others trust any owner.
 pub fn is_trusted(metadata: &Metadata) -> bool {
     is_trusted_user(metadata.uid())
 }
@@ -65,7 +64,7 @@ pub fn is_stream(metadata: &Metadata) -> bool {
     kind.is_char_device() || kind.is_fifo() || kind.is_socket()
 }
 
-/// Returns whether it is a named pipe: opening waits for the other end.
+/// Returns whether opening waits for the other end.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }

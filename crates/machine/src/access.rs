@@ -162,13 +162,13 @@ pub enum Reap {
     Auto,
 }
 
-/// Longest wait for further completions ([`Reap::AtLeast`]).
+/// The longest wait for further completions ([`Reap::AtLeast`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
 /// Longest poll before a stream sleeps ([`Reap::Poll`]).
 pub const POLL_MAX_NS: Nanos = 100_000;
 
-/// The time that [`Reap::Auto`] learns at the start of a run; exclude it from the measurement.
+/// The time that [`Reap::Auto`] learns at a run's start; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
@@ -204,17 +204,16 @@ impl FromStr for Reap {
 pub struct Access {
     pub engine: Engine,
     pub buffering: Buffering,
-    /// Writes also wait for metadata (O_SYNC), with a dsync [`Buffering`].
+    /// With a dsync [`Buffering`], writes also wait for metadata (O_SYNC).
     pub metadata_sync: bool,
     pub hint: Hint,
     pub memory: Memory,
     pub allocation: Allocation,
     pub cache: CacheState,
     pub reap: Reap,
-    /// The kernel polls for direct requests with blocking calls or io_uring, if the device allows
-    /// it.
+    /// For direct requests with blocking calls or io_uring, if the device allows it.
     pub kernel_polls: bool,
-    /// The run ends with a sync to stable storage, timed in [`crate::Usage::sync_ns`].
+    /// A sync to stable storage, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
     /// First byte and length in each target; the rest is not prepared.
     pub region: (u64, u64),

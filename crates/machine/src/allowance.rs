@@ -1,4 +1,4 @@
-//! Limits the bytes that a program writes in all its runs.
+//! A limit on all bytes that a program writes.
 
 use crate::{
     Completion, Nanos, Next, Op, Part, Request, RequestSource, Result, TargetFacts, WrappedSource,
@@ -6,11 +6,11 @@ use crate::{
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A check before the first byte, with the maximum number of bytes that creating the targets
-/// writes. An error refuses the command.
+/// A check before the first byte; `u64` is the most that creating the targets writes. An error
+/// refuses the command.
 pub type BeforeWrites = Box<dyn Fn(&[TargetFacts], u64) -> Result<()> + Send + Sync>;
 
-/// A limit on written bytes, which a machine asks before it fills a target and before each write.
+/// A limit on written bytes, checked before a fill and before each write.
 ///
 /// ```
 /// let allowance = machine::Allowance::new(Some(1 << 20), Box::new(|_, _| Ok(())));
@@ -32,7 +32,7 @@ impl fmt::Debug for Allowance {
 }
 
 impl Allowance {
-    /// Creates an allowance; `None` means no limit.
+    /// Takes `None` as no limit.
     pub fn new(max: Option<u64>, before: BeforeWrites) -> Allowance {
         let (written, reached) = (AtomicU64::new(0), AtomicBool::new(false));
         Allowance { max, written, reached, before }
@@ -61,7 +61,7 @@ impl Allowance {
         (self.before)(targets, fill_bytes)
     }
 
-    /// Takes bytes; returns `false` if they may not be written.
+    /// Returns `false` if the bytes may not be written.
     pub fn take(&self, bytes: u64) -> bool {
         let Some(max) = self.max else {
             self.add(bytes);
@@ -98,7 +98,7 @@ impl<'a, S: RequestSource> AllowedSource<'a, S> {
         AllowedSource { source, allowance, in_flight: 0 }
     }
 
-    /// Reserves the bytes of the largest request; returns `false` at the limit.
+    /// Reserves the bytes of the largest request.
     fn may_write(&self) -> bool {
         !self.source.writes() || self.allowance.take(u64::from(self.source.max_request()))
     }

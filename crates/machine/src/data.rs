@@ -1,7 +1,7 @@
 use crate::rng::{GOLDEN, SplitMix64};
 
-/// Fills `buffer` with incompressible bytes, reproducible from the seed (SplitMix64: 8 bytes in
-/// about 7 instructions).
+/// Writes incompressible bytes, reproducible from the seed (SplitMix64: 8 bytes in about 7
+/// instructions).
 ///
 /// ```
 /// let (mut one, mut other) = ([0; 64], [0; 64]);
@@ -28,7 +28,7 @@ pub fn fill_seed(seed: u64, piece: u64) -> u64 {
     seed ^ piece.wrapping_mul(GOLDEN)
 }
 
-/// Fills `buffer` with a test file's content at `offset`.
+/// Writes a test file's content at `offset`.
 pub fn filled(seed: u64, offset: u64, buffer: &mut [u8]) {
     for (byte, at) in buffer.iter_mut().zip(offset..) {
         let within = at % FILL_STEP;

@@ -1,4 +1,4 @@
-//! The I/O engines. Only this module and their implementations know their names.
+//! The I/O engines, whose names only this module and their implementations know.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// The engines, in the order of the enum and of the help.
+/// Rows are in the order of the enum and of the help.
 const ENGINES: [Row; 10] = [
     BLOCKING,
     Row {
@@ -148,11 +148,11 @@ const ENGINES: [Row; 10] = [
     },
 ];
 
-/// The engines for several outstanding requests, best first.
+/// For several outstanding requests, best first.
 const PREFERRED: [Engine; 3] = [Engine::IoUring, Engine::Libaio, Engine::Threads];
 
 impl Engine {
-    /// All engines, in the order of the command line's help.
+    /// In the order of the help.
     pub const ALL: [Engine; ENGINES.len()] = {
         let mut all = [Engine::Null; ENGINES.len()];
         let mut index = 0;
@@ -176,7 +176,7 @@ impl Engine {
         self.row().name
     }
 
-    /// Returns advice to use this engine, without a full stop.
+    /// Returns advice without a full stop.
     pub fn advice(self) -> &'static str {
         self.row().advice
     }
@@ -186,7 +186,7 @@ impl Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
 
-    /// Returns the best engine for a depth; one request needs only blocking calls.
+    /// Prefers blocking calls for one request.
     pub fn for_depth(depth: u32, engines: &[Engine]) -> Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
@@ -198,7 +198,7 @@ impl Engine {
         replaced.then(|| format!("{preferred} is not available here, so {self} was used instead"))
     }
 
-    /// Returns the substitute; `None` if the engine is available or has none.
+    /// Returns `None` if the engine is available or has no substitute.
     pub fn replacement(self, engines: &[Engine]) -> Option<Engine> {
         (self == PREFERRED[0] && !engines.contains(&self)).then(|| Engine::asynchronous(engines))
     }
@@ -212,7 +212,7 @@ impl Engine {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
 
-    /// Returns the number of threads for one stream of this depth.
+    /// Returns the threads for one stream of this depth.
     pub fn workers(self, depth: u32) -> u32 {
         if self.has_workers() { depth } else { 1 }
     }
@@ -230,7 +230,7 @@ impl Engine {
         self.row().does_io
     }
 
-    /// Returns whether only simulated machines have this engine.
+    /// Returns whether only simulated machines have it.
     pub fn is_windows(self) -> bool {
         matches!(self, Engine::Events | Engine::Routines | Engine::Port)
     }
@@ -239,7 +239,7 @@ impl Engine {
         self.row().priorities
     }
 
-    /// Returns whether buffered requests are queued, not served during submission.
+    /// Returns whether buffered requests are queued, not served on submission.
     pub fn queues_buffered(self) -> bool {
         self.row().queues_buffered
     }

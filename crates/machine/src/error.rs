@@ -1,4 +1,4 @@
-//! Errors. Each names the file, device or value, and the fix if there is one.
+//! Each error names the file, device or value, and the fix if there is one.
 
 use crate::Op;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ pub enum Error {
     /// A refused command or value; exit code 2.
     #[error("{what}: {why}; {hint}")]
     Refused { what: String, why: String, hint: String },
-    /// Not enough space; exit code 2.
+    /// Too little space; exit code 2.
     #[error("{what}: {why}; {hint}")]
     Full { what: String, why: String, hint: String },
     /// The machine lacks a feature; the experiment is skipped.
@@ -21,7 +21,7 @@ pub enum Error {
     NoDiscard(String),
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// The failed action, as in "cannot open".
+        /// As in "cannot open".
         doing: &'static str,
         path: PathBuf,
         source: std::io::Error,
@@ -41,7 +41,7 @@ impl Error {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
-    /// Returns a function for `map_err` that adds the action and the path.
+    /// Returns a function for `map_err`.
     pub fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,
@@ -50,7 +50,7 @@ impl Error {
         move |source| Error::Io { doing, path, source }
     }
 
-    /// Returns whether the caller erred (exit code 2), not the measurement (1).
+    /// Returns whether the exit code is 2 (the caller erred), not 1.
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused { .. } | Error::Full { .. })
     }

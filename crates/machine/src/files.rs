@@ -1,5 +1,4 @@
-//! Operations on whole files: a [`FileSystem`] opens a [`FileArea`], in which threads do
-//! [`FileWork`].
+//! Operations on whole files: threads do [`FileWork`] in a [`FileArea`] of a [`FileSystem`].
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -14,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 pub struct FileId {
     /// Index in [`AreaSpec::locations`].
     pub location: u32,
-    /// Index of the subdirectory in the location; ignored if files are in the location itself.
+    /// Index in the location; ignored if files are in the location itself.
     pub subdirectory: u32,
     pub number: u32,
 }
@@ -72,12 +71,11 @@ impl FileSync {
 pub struct AreaSpec {
     /// Existing directories; empty means the current one.
     pub locations: Vec<PathBuf>,
-    /// Another process's area makes and removes the locations: see [`FileArea::directory`].
+    /// Another process makes and removes the locations: see [`FileArea::directory`].
     pub joins: bool,
     /// Subdirectories per location, named from `s0` (`t0` in a tree); 0: files are in the location.
     pub subdirectories: u32,
-    /// Subdirectories below each one, if they form a tree, whose root is `t0`; 0: all are in the
-    /// location.
+    /// Subdirectories below each one of a tree with the root `t0`; 0: no tree.
     pub branch: u32,
     pub engine: FileEngine,
     pub sync: FileSync,
@@ -85,8 +83,8 @@ pub struct AreaSpec {
     pub write_block_bytes: u32,
 }
 
-/// Returns a subdirectory's parent in a tree with `branch` below each, numbered level by level;
-/// `None` for the location.
+/// Returns the parent in a tree with `branch` below each, numbered level by level; `None` for the
+/// location.
 ///
 /// ```
 /// use machine::files::parent_directory;
@@ -175,7 +173,7 @@ fn hint(error: &io::Error) -> &'static str {
 }
 
 impl FileError {
-    /// Classifies a system error by how to fix it.
+    /// Classifies a system error by its fix.
     pub fn of(act: FileAct, path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -191,7 +189,7 @@ impl FileError {
 pub struct FileUsage {
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Bytes read from block devices, and bytes dirtied for them, if counted.
+    /// Bytes read from block devices and dirtied for them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
@@ -204,7 +202,7 @@ pub trait FileSystem: Sync {
 
     fn usage(&self) -> FileUsage;
 
-    /// Does the work; also returns for how long the program was stopped.
+    /// Also returns how long the program was stopped.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
@@ -217,32 +215,29 @@ pub trait FileSystem: Sync {
     /// Makes a private directory in each location, or joins another area's.
     ///
     /// # Errors
-    /// A location that is missing or not writable; an unavailable engine; no areas to join.
+    /// A missing or read-only location; an unavailable engine; no areas to join.
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
-/// The directories of a run; dropping it removes them.
+/// A run's directories; dropping it removes them.
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// Makes the subdirectories; returns `false` if `interrupt` became true first.
+    /// Returns `false` if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
     /// Removes empty subdirectories; returns `false` if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Returns the directory in the first location, for other processes; `None` if they cannot
-    /// join.
+    /// Returns the first location's directory for other processes; `None` if they cannot join.
     fn directory(&self) -> Option<&Path>;
 
-    /// Returns file operations for one thread.
-    ///
     /// # Errors
-    /// Not enough memory or engine resources.
+    /// Too little memory or engine resources.
     fn work(&self) -> Result<Self::Work, FileError>;
 }
 
-/// The file operations of one thread.
+/// One thread's operations.
 pub trait FileWork {
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
@@ -252,13 +247,13 @@ pub trait FileWork {
 
     fn delete(&mut self, file: FileId) -> Result<(), FileError>;
 
-    /// Returns the size in bytes.
+    /// Returns bytes.
     fn stat(&mut self, file: FileId) -> Result<u64, FileError>;
 
     fn open(&mut self, file: FileId) -> Result<(), FileError>;
 
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError>;
 
-    /// Lists a directory; returns the number of files.
+    /// Returns the number of files.
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError>;
 }

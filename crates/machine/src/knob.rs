@@ -21,16 +21,16 @@ pub struct Alternative {
     pub risk: Option<String>,
     pub keep: Vec<Keep>,
     pub command: Option<String>,
-    /// Command-line option that sets the value (`--chunk 64k`).
+    /// As in `--chunk 64k`.
     pub option: Option<String>,
-    /// Shell command that restores the current value.
+    /// A shell command that restores the current value.
     pub put_back: Option<String>,
 }
 
 /// A line that makes a value permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
-    /// The file for the line, or a description.
+    /// A file or a description.
     pub place: String,
     pub line: String,
 }
@@ -46,6 +46,6 @@ pub enum Matters {
     Writes,
     /// Requests past the page cache.
     Direct,
-    /// Operations on many files, not requests of one.
+    /// Operations on many files.
     SmallFiles,
 }

@@ -120,7 +120,7 @@ pub struct PartitionFacts {
 }
 
 impl PartitionFacts {
-    /// Returns whether the start is aligned to 4 KiB and the physical block.
+    /// Checks the start against 4 KiB and the physical block.
     pub fn is_block_aligned(&self) -> bool {
         self.start_bytes.is_multiple_of(4096)
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
@@ -167,7 +167,7 @@ pub struct BurstFacts {
 }
 
 impl BurstFacts {
-    /// Returns a warning about this burst in a layer.
+    /// Warns about this burst in a layer.
     pub fn sentence(&self, layer: &str) -> String {
         let rate = |per_s: f64| match self.in_requests {
             true => format!("{} requests/s", significant(per_s, 3)),
@@ -227,7 +227,7 @@ impl Share {
         Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
     }
 
-    /// Returns the larger shares, for reads and for writes.
+    /// Takes the larger share of each.
     pub fn at_least(self, other: Share) -> Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }

@@ -1,5 +1,4 @@
-//! A [`Machine`], real or simulated, opens a [`TargetSpec`], runs [`RequestSource`]s on it and
-//! keeps time.
+//! A [`Machine`], real or simulated, runs [`RequestSource`]s on a target and keeps time.
 
 mod access;
 mod allowance;
@@ -59,7 +58,7 @@ pub use wrapped_source::WrappedSource;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The minimum size of a target that is sized by fill time, space permitting.
+/// The smallest target that is sized by fill time, if there is space.
 pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 
 /// A target, and the permitted changes to it.
@@ -67,17 +66,17 @@ pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 pub struct TargetSpec {
     /// Directories (each gets a test file), files or devices; several form a stripe.
     pub places: Vec<PathBuf>,
-    /// Bytes of the test file, or of the region in an existing file or device, over all members.
-    /// `None`: the machine chooses.
+    /// Bytes of the test file, or of the region in an existing target, over all members. `None`:
+    /// the machine chooses.
     pub size: Option<u64>,
     /// Time for the fill, if the machine chooses the size.
     pub fill_ns: Option<Nanos>,
-    /// Files and devices that may be overwritten.
+    /// Places that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Allows overwriting targets that hold a file system, a partition table or the like, or whose
-    /// use the kernel does not show.
+    /// Also overwrites targets with a file system, a partition table or the like, or whose use the
+    /// kernel does not show.
     pub destroy_signed: bool,
-    /// Stripe chunk in bytes; 0: the machine's default.
+    /// Bytes; 0: the machine's default.
     pub chunk: u64,
     /// The layout if the places form a RAID 5 set. Opening computes the parity, unless the set is
     /// only read or [`TargetSpec::as_is`].
@@ -85,8 +84,8 @@ pub struct TargetSpec {
     pub seed: u64,
     /// A missing path becomes a file.
     pub create: bool,
-    /// A shorter file in [`TargetSpec::destroy`], or a kept one, becomes as long as the size, and
-    /// keeps its data.
+    /// A shorter file in [`TargetSpec::destroy`], or a kept one, grows to the size and keeps its
+    /// data.
     pub lengthen: bool,
     /// No fill: existing data stays until a run writes it.
     pub as_is: bool,
@@ -104,7 +103,7 @@ pub struct Below {
     pub region: (u64, u64),
 }
 
-/// Content of a new file before the first run. All but [`NewFile::Filled`] need a size.
+/// Content before the first run. All but [`NewFile::Filled`] need a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NewFile {
@@ -113,7 +112,7 @@ pub enum NewFile {
     /// Unwritten blocks, if the file system supports them.
     Reserved,
     Sparse,
-    /// Data of this many bytes; writes behind them make the file longer, up to the size.
+    /// This many bytes of data; writes behind them lengthen the file, up to the size.
     Grows(u64),
     /// No data. A run with [`Allocation::Extend`] writes this file, not a scratch file; write
     /// before reading.
@@ -122,7 +121,7 @@ pub enum NewFile {
 
 /// Finished runs, as JSON, for the next process.
 pub trait RunLog {
-    /// Returns the next result that an earlier process kept of this run.
+    /// Returns the run's next result that an earlier process kept.
     fn recall(&self, run: &str) -> Option<String>;
 
     fn keep(&self, run: &str, result: &str);
@@ -130,7 +129,7 @@ pub trait RunLog {
 
 /// Makes runs on several computers at once.
 pub trait ClientRuns {
-    /// Makes a run; its description and result are JSON.
+    /// Takes and returns JSON.
     ///
     /// # Errors
     /// The run failed on a client, or a client is gone.
@@ -139,13 +138,11 @@ pub trait ClientRuns {
 
 /// A computer, real or simulated, that runs requests and keeps time.
 ///
-/// # Contract
-///
 /// [`Machine::now`] is monotonic, and the sources' clock. [`Machine::run`] returns when every
 /// source has returned [`Next::Done`] and nothing is in flight, or on the first error. It never
 /// loses a completion.
 pub trait Machine {
-    /// An open target; dropping it removes created files.
+    /// Dropping it removes created files.
     type Target;
 
     fn facts(&self) -> MachineFacts;
@@ -158,18 +155,18 @@ pub trait Machine {
     /// Waits without I/O.
     fn pause(&self, for_ns: Nanos);
 
-    /// Counts processes of this computer as part of the measurement, not as disturbance.
+    /// Treats these processes as part of the measurement, not as disturbance.
     fn add_own_processes(&self, _processes: &[u32]) {}
 
-    /// Opens a target; a directory gets a test file with incompressible data.
+    /// Gives a directory a test file with incompressible data.
     ///
     /// # Errors
     /// A missing path or permission, too little space, a device in use, a file that would be
     /// overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
-    /// Opens several targets. `check` sees all facts before existing data is overwritten. If the
-    /// machine chooses the size, a filled target may become smaller.
+    /// Lets `check` see all facts before it overwrites data. If the machine chooses the size, a
+    /// filled target may become smaller.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -221,8 +218,8 @@ pub trait Machine {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Measures the driver's limit with a null backend. Returns `false`, without a run, if the
-    /// driver has no limit or the engine no such backend.
+    /// Measures the driver's limit. Returns `false`, without a run, if it has none or the engine
+    /// has no null backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,
@@ -239,14 +236,14 @@ pub trait Machine {
         None
     }
 
-    /// Stripes the target over these members, in order, in chunks of `chunk` bytes. Stored data
-    /// stays unchanged.
+    /// Stripes the target over these members, in order; `chunk` is in bytes. Stored data stays
+    /// unchanged.
     ///
     /// # Errors
     /// A missing member, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
-    /// Keeps files of [`TargetSpec::create`] when the target is dropped.
+    /// Keeps files of [`TargetSpec::create`] after the drop.
     fn keep(&self, _target: &mut Self::Target) {}
 
     /// Returns the bytes left of an [`Allowance`].
@@ -257,7 +254,7 @@ pub trait Machine {
     /// Counts bytes that an earlier process of the command wrote.
     fn wrote_before(&self, _bytes: u64) {}
 
-    /// Discards data, so that a drive can erase its flash in advance.
+    /// Discards data, so that a drive can erase flash in advance.
     ///
     /// # Errors
     /// The target is only read, or a layer cannot discard.
@@ -266,7 +263,7 @@ pub trait Machine {
         Err(Error::NoDiscard(name))
     }
 
-    /// Returns the highest temperature of the target's devices.
+    /// Returns the temperature of the target's hottest device.
     fn celsius(&self, _target: &Self::Target) -> Option<f64> {
         None
     }
@@ -285,18 +282,18 @@ pub trait Machine {
         1
     }
 
-    /// Returns whether the open target's clients can share one file, or why not.
+    /// Returns whether the target's clients can share one file, or why not.
     fn one_file(&self) -> std::result::Result<(), String> {
         Err("each client has a file of its own".into())
     }
 
-    /// Returns the maker of runs if clients are other processes; otherwise [`Machine::run`] has all
-    /// clients' sources, the first client's first.
+    /// Returns `Some` if clients are other processes; otherwise [`Machine::run`] has all clients'
+    /// sources, the first client's first.
     fn client_runs(&self) -> Option<&dyn ClientRuns> {
         None
     }
 
-    /// Returns the processors' times so far; empty if not counted.
+    /// Returns times so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! The process's current work, for a display in another thread. No result depends on it.
+//! The process's current work, for a display in another thread; no result depends on it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -48,7 +48,7 @@ impl Meter {
 /// Counters of this computer's runs.
 pub static REQUESTS: Meter = Meter::new();
 
-/// Progress of a fill; the goal is 0 without one.
+/// A fill's progress; the goal is 0 without one.
 #[derive(Debug)]
 pub struct Filling {
     done: AtomicU64,
@@ -84,12 +84,12 @@ impl Filling {
         }
     }
 
-    /// Returns the last fill's bytes per second, flush included; 0 before the first.
+    /// Returns bytes per second, flush included; 0 before the first fill.
     pub fn last_rate(&self) -> f64 {
         self.last_bytes_per_s.load(Relaxed) as f64
     }
 
-    /// Returns the bytes done and the goal; `None` if no file is being filled.
+    /// Returns the bytes done and the goal; `None` without a fill.
     pub fn read(&self) -> Option<(u64, u64)> {
         let goal = self.goal.load(Relaxed);
         (goal > 0).then(|| (self.done.load(Relaxed), goal))
@@ -105,7 +105,7 @@ pub struct Spare {
 
 pub static SPARE: Spare = Spare { threads: AtomicUsize::new(0), end: AtomicBool::new(false) };
 
-/// Counts a thread as spare until dropped.
+/// A spare thread until dropped.
 #[derive(Debug)]
 pub struct SpareThread<'a>(&'a Spare);
 
@@ -115,7 +115,7 @@ impl Drop for SpareThread<'_> {
     }
 }
 
-/// The interval at which a spare thread checks whether it must end.
+/// How often a spare thread checks whether to end.
 pub const SPARE_LOOK: Duration = Duration::from_millis(250);
 
 impl Spare {
@@ -129,7 +129,7 @@ impl Spare {
         self.end.load(Relaxed)
     }
 
-    /// Ends all spare threads for good; returns whether any ran.
+    /// Ends all for good; returns whether any ran.
     pub fn make_room(&self) -> bool {
         if self.threads.load(Relaxed) == 0 {
             return false;
@@ -150,7 +150,7 @@ pub enum Goal {
     Bytes(u64),
 }
 
-/// Progress of work in steps of known length.
+/// Progress in steps of known length.
 #[derive(Debug)]
 pub struct Work(Mutex<Option<Step>>);
 
@@ -222,7 +222,7 @@ impl Step {
     }
 }
 
-/// The last finished run, and the best rates so far.
+/// The last run, and the best rates so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LastRun {
     pub runs: u64,
@@ -230,7 +230,7 @@ pub struct LastRun {
     pub bytes_per_s: f64,
     pub iops: f64,
     pub mean_latency_ns: f64,
-    /// Best rates of reads and writes past the page cache; 0 without one.
+    /// For reads and for writes past the page cache; 0 without one.
     pub best_bytes_per_s: [f64; 2],
 }
 
@@ -243,13 +243,13 @@ pub fn started(what: String) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
 }
 
-/// Returns the description of the run that was started last.
+/// Returns what [`started`] set.
 pub fn running() -> Option<String> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Records a finished run: bytes per second, requests per second, mean latency in ns. `op`: 0 for
-/// reads, 1 for writes past the page cache.
+/// Takes bytes per second, requests per second, mean latency in ns. `op`: 0 for reads, 1 for writes
+/// past the page cache.
 pub fn finished(what: String, op: Option<usize>, [bytes_per_s, iops, mean_latency_ns]: [f64; 3]) {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let LastRun { runs, mut best_bytes_per_s, .. } = last.take().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Marks in the names of halfpower's own files, to recognize leftovers of a killed run.
+//! Marks in the names of halfpower's files, to recognize leftovers of a killed run.
 
 use crate::rng::{GOLDEN, mix};
 
-/// Returns a random number and its hash with the inode number. On a copy, or on a file given such a
-/// name, the inode differs.
+/// Returns a random number and its hash with the inode number, which differs on a copy or on
+/// another file of such a name.
 ///
 /// ```
 /// use machine::mark::{is_mark, mark};
@@ -17,19 +17,19 @@ pub fn mark(random: u64, inode: u64) -> String {
     format!("{random:016x}-{hash:08x}")
 }
 
-/// Returns whether this is the mark of this inode number.
+/// Returns whether the mark belongs to this inode number.
 pub fn is_mark(text: &str, inode: u64) -> bool {
     let random = text.split_once('-').and_then(|(random, _)| u64::from_str_radix(random, 16).ok());
     random.is_some_and(|random| mark(random, inode) == text)
 }
 
-/// Returns a file's name before its rename. It has no inode number yet, so its directory's is used,
-/// which is valid while the file is empty.
+/// Returns the name before a rename. A file to be created has no inode number yet: use its
+/// directory's, which is valid while the file is empty.
 pub fn part_name(random: u64, inode: u64) -> String {
     format!(".halfpower-{}.part", mark(random, inode))
 }
 
-/// Returns whether halfpower created the file, in that directory, for a later rename.
+/// Returns whether halfpower created the file there for a later rename.
 pub fn is_part(name: &str, directory: u64, inode: u64, bytes: u64) -> bool {
     let mark = name.strip_prefix(".halfpower-").and_then(|rest| rest.strip_suffix(".part"));
     mark.is_some_and(|mark| is_mark(mark, inode) || bytes == 0 && is_mark(mark, directory))

@@ -1,10 +1,10 @@
-//! Random numbers as a function of seed and index. SplitMix64 (Steele, Lea, Flood, "Fast splittable
+//! Random numbers as a function of seed and index (SplitMix64: Steele, Lea, Flood, "Fast splittable
 //! pseudorandom number generators", OOPSLA 2014).
 
 /// Weyl step: the odd number nearest to 2^64 / golden ratio.
 pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Mixes bits as SplitMix64 does; a bijection.
+/// Applies SplitMix64's bijection.
 #[inline]
 pub const fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,19 +18,19 @@ pub const fn hash(seed: u64, i: u64) -> u64 {
     mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
-/// Derives a seed for one of several independent uses of `seed`.
+/// Returns a seed for one of several independent uses of `seed`.
 #[inline]
 pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
     hash(hash(mix(seed), purpose), stream)
 }
 
-/// Maps a random number to `0..n` by a product's high half: no division, bias at most n / 2^64.
+/// Maps to `0..n` by a product's high half: no division, bias at most n / 2^64.
 #[inline]
 pub const fn below(random: u64, n: u64) -> u64 {
     ((random as u128 * n as u128) >> 64) as u64
 }
 
-/// Maps a random number to the open interval (0, 1), on a grid of 2^-53.
+/// Maps to the open interval (0, 1), on a grid of 2^-53.
 #[inline]
 pub fn unit(random: u64) -> f64 {
     ((random >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
@@ -61,7 +61,7 @@ impl SplitMix64 {
         mix(self.state)
     }
 
-    /// Returns the next random number in `0..n`.
+    /// Returns a number in `0..n`.
     #[inline]
     pub const fn below(&mut self, n: u64) -> u64 {
         below(self.next_u64(), n)

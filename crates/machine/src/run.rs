@@ -1,4 +1,4 @@
-//! A run: parts that start together.
+//! Parts that start together.
 
 use crate::{
     Access, BlockTimes, Buffering, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos,
@@ -6,31 +6,31 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A job, or a process's files, in a run. Parts may share a target.
+/// A job, or a process's files. Parts may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
-    /// The targets, by [`crate::Request::target`]. Several cannot include a stripe.
+    /// By [`crate::Request::target`]; several cannot include a stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// The buffering of each target, in place of the access's; empty: the access's for all.
+    /// The buffering of each target; empty: the access's for all.
     pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
     pub scheduling: Scheduling<'a>,
 }
 
-/// Scheduling of the streams' threads and requests.
+/// Settings of the streams' threads and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
-    /// Processors to run on; empty for all.
+    /// Empty for all.
     pub processors: &'a [u32],
-    /// `None`: the priority of the process.
+    /// `None`: as the process.
     pub io_priority: Option<IoPriority>,
-    /// A nice value from -20 (highest priority) to 19; `None`: that of the process.
+    /// From -20 (highest priority) to 19; `None`: as the process.
     pub nice: Option<i32>,
 }
 
-/// An I/O priority, for block schedulers that support it (ioprio_set(2)).
+/// A priority for block schedulers that support it (ioprio_set(2)).
 ///
 /// ```
 /// use machine::{IoClass, IoPriority};
@@ -40,7 +40,7 @@ pub struct Scheduling<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPriority {
     pub class: IoClass,
-    /// A level from 0 (highest) to 7.
+    /// From 0 (highest) to 7.
     pub level: u8,
 }
 
@@ -76,7 +76,7 @@ impl<'a, T, S> Part<'a, T, S> {
     }
 }
 
-/// Buffers of several identical streams.
+/// Buffers of identical streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
     pub streams: u32,
@@ -89,7 +89,7 @@ pub struct Buffers {
 pub enum Start {
     #[default]
     Now,
-    /// The run starts at this time, or later when every stream is ready.
+    /// At this time, or later when every stream is ready.
     At(Nanos),
 }
 
@@ -101,13 +101,13 @@ pub enum OnFailure {
     EndPart,
 }
 
-/// Effect of the user's interrupt on begun streams.
+/// The interrupt's effect on begun streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnInterrupt {
     #[default]
     Fail,
     /// The run ends early, with its requests and counters so far ([`RunUsage::interrupted`]). A
-    /// part that ends with a flush ([`Access::sync_at_end`]) fails: its rate includes it.
+    /// part with [`Access::sync_at_end`] fails: its rate includes the flush.
     EndRun,
 }
 
@@ -123,9 +123,9 @@ pub struct RunOptions {
     /// Bytes brought into an empty page cache. A guest whose free memory is reclaimed faults them
     /// in first.
     pub cache_bytes: u64,
-    /// Memory to lock, so that others cannot use it.
+    /// Locked so that others cannot use it.
     pub locked_bytes: u64,
-    /// Clients among which the sources of each part are divided equally; 0: one.
+    /// They divide each part's sources equally; 0: one.
     pub clients: u32,
 }
 
@@ -133,7 +133,7 @@ pub struct RunOptions {
 pub struct RunUsage {
     /// On the machine's clock.
     pub began: Nanos,
-    /// The time from the program's start to the run's.
+    /// From the program's start to the run's.
     pub since_start_ns: Nanos,
     /// As [`Usage::waited_ns`].
     pub waited_ns: Nanos,
@@ -152,11 +152,11 @@ pub struct RunUsage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PartUsage {
-    /// The time to the part's last completion.
+    /// To the part's last completion.
     pub elapsed_ns: Nanos,
     /// As [`Usage::sync_ns`].
     pub sync_ns: Option<Nanos>,
-    /// The process's processor time to the part's last completion.
+    /// Processor time to the part's last completion.
     pub process_ns: Option<Nanos>,
     pub unserved_ns: Option<Nanos>,
     pub sync_unserved_ns: Option<Nanos>,
@@ -168,7 +168,7 @@ pub struct PartUsage {
 }
 
 impl RunUsage {
-    /// Divides by part. Processor time, block-layer bytes and warnings are those of the whole run.
+    /// Divides by part. Processor time, block-layer bytes and warnings are the whole run's.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,
@@ -226,7 +226,7 @@ impl RunUsage {
         })
     }
 
-    /// Returns the usage of the only part.
+    /// Returns the only part's usage.
     pub fn single(self) -> Result<Usage> {
         self.by_part()
             .next()

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time or duration in nanoseconds, on the machine's own clock.
+/// Nanoseconds, on the machine's own clock.
 pub type Nanos = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -16,11 +16,11 @@ pub struct Request {
     pub op: Op,
     /// Index into [`crate::Part::targets`].
     pub target: u32,
-    /// Offset in the target, in bytes.
+    /// Bytes from the target's start.
     pub offset: u64,
-    /// Length in bytes.
+    /// Bytes.
     pub len: u32,
-    /// A number below [`RequestSource::depth`], which also identifies the buffer.
+    /// Below [`RequestSource::depth`]; also identifies the buffer.
     pub slot: u32,
 }
 
@@ -31,13 +31,13 @@ pub struct Completion {
     pub result: i32,
 }
 
-/// The next action of a source.
+/// A source's next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Issue(Request),
     /// Discard these blocks; completes before the next call, or fails the run.
     Discard(Request),
-    /// Wait until this time (a rate limit, a think time), but process completions.
+    /// For a rate limit or think time; completions still arrive.
     WaitUntil(Nanos),
     WaitForCompletion,
     /// Finished, with nothing in flight.
@@ -51,7 +51,7 @@ pub enum Stability {
     Data,
     /// The data, times and other metadata (`fsync`).
     File,
-    /// Not a sync: drops clean pages from the cache, so the next pass reads them again.
+    /// No sync: drops clean pages, so the next pass reads them again.
     Uncached,
 }
 
@@ -119,14 +119,13 @@ pub trait RequestSource: Send {
         None
     }
 
-    /// Returns the target to sync; `None`: all.
+    /// Returns `None` for all targets.
     fn sync_target(&self) -> Option<u32> {
         None
     }
 
-    /// Returns how many journal blocks the file system writes for the due sync or, with a slot, for
-    /// the durable write just issued there. `None`: a simulated file system decides; a real one
-    /// always does.
+    /// Returns the journal blocks of the due sync or, with a slot, of the durable write just issued
+    /// there. `None`: a simulated file system decides; a real one always does.
     fn journal_blocks(&self, _slot: Option<u32>) -> Option<u32> {
         None
     }
@@ -134,41 +133,41 @@ pub trait RequestSource: Send {
     /// Reports the end of [`RequestSource::sync_due`]'s sync.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Fills the buffers before the run; not on machines without data. At depth 1 they are 256 KiB
-    /// or more, used in turn.
+    /// Fills the buffers before the run, only on machines with data. At depth 1 they are 256 KiB or
+    /// more, used in turn.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
-    /// Called once all sources are ready, just before the first [`RequestSource::next`].
+    /// Called when all sources are ready, just before the first [`RequestSource::next`].
     fn begin(&mut self, now: Nanos);
 
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// Returns the next request on a fast path; if `None`, call [`RequestSource::next`].
+    /// Returns a request on a fast path; after `None`, call [`RequestSource::next`].
     #[inline(always)]
     fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Returns whether [`RequestSource::submitted`] is needed: the machine then submits and waits
-    /// in separate calls.
+    /// Returns whether the machine calls [`RequestSource::submitted`]: it then submits and waits in
+    /// separate calls.
     #[inline(always)]
     fn times_submission(&self) -> bool {
         false
     }
 
-    /// Returns whether [`RequestSource::priority`] is needed for each request.
+    /// Returns whether each request needs [`RequestSource::priority`].
     #[inline(always)]
     fn gives_priorities(&self) -> bool {
         false
     }
 
-    /// Returns the next request's priority ([`crate::IoPriority::bits`]); 0: the part's. Only
-    /// called if supported.
+    /// Returns [`crate::IoPriority::bits`] of the next request; 0: the part's. Only called if
+    /// supported.
     fn priority(&self, _slot: u32) -> u16 {
         0
     }
 
-    /// Reports that all requests so far are submitted; the call returned at `now`. Not called with
+    /// Reports that all requests so far are submitted; the call returned at `now`. Not used with
     /// blocking calls.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
@@ -196,14 +195,14 @@ pub trait RequestSource: Send {
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
-    /// Fills the next write's buffer; not on machines without data.
+    /// Fills a write's buffer, only on machines with data.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
-    /// Returns whether [`RequestSource::check`] is needed for reads.
+    /// Returns whether reads need [`RequestSource::check`].
     fn checks(&self) -> bool {
         false
     }
 
-    /// Checks a successful read before its completion is reported.
+    /// Checks a successful read, before [`RequestSource::complete`].
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

@@ -12,9 +12,9 @@ pub enum Sharing {
     /// Makes or takes the file for the group.
     Holds,
     Joins {
-        /// The file's number in its file system: the path must lead to the file that is held.
+        /// In its file system: the path must lead to the file that is held.
         number: u64,
-        /// The group's processes on this computer.
+        /// The group's, on this computer.
         processes: Vec<u32>,
     },
 }
@@ -39,12 +39,12 @@ pub struct OpenAs {
     pub empty: bool,
 }
 
-/// A file system's size and free rest.
+/// A file system's space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystemSpace {
     pub bytes: u64,
     pub free_bytes: u64,
-    /// The largest number of files; 0 if the file system does not count them.
+    /// 0 if the file system does not count files.
     pub files: u64,
     pub free_files: u64,
 }
@@ -55,7 +55,7 @@ pub trait TaskFiles: Sync {
     /// Returns monotonic time.
     fn now(&self) -> Nanos;
 
-    /// Waits until this time, or until the user's interrupt.
+    /// Returns early on the user's interrupt.
     fn wait_until(&self, then: Nanos);
 
     fn is_interrupted(&self) -> bool;
@@ -71,10 +71,10 @@ pub trait TaskFiles: Sync {
     /// An existing file that halfpower did not make and may not overwrite; a file in use.
     fn take(&self, wanted: &Wanted) -> Result<Self::File>;
 
-    /// Returns a directory's free space, if known.
+    /// Returns `None` if unknown.
     fn free_bytes(&self, directory: &Path) -> Result<Option<u64>>;
 
-    /// Makes a directory; returns `false` if it existed before.
+    /// Returns `false` if it existed before.
     fn make_directory(&self, path: &Path) -> Result<bool>;
 
     fn remove_directory(&self, path: &Path) -> Result<()>;
@@ -85,10 +85,10 @@ pub trait TaskFiles: Sync {
     /// The name is taken.
     fn create(&self, path: &Path, content: &[u8], sync: bool) -> Result<()>;
 
-    /// Returns the size in bytes.
+    /// Returns bytes.
     fn stat(&self, path: &Path) -> Result<u64>;
 
-    /// Reads from the file's start; returns the bytes read.
+    /// Reads from the start; returns the bytes read.
     fn read(&self, path: &Path, buffer: &mut [u8]) -> Result<usize>;
 
     fn sync_file_system(&self, directory: &Path) -> Result<()>;
@@ -98,7 +98,7 @@ pub trait TaskFiles: Sync {
 
 /// A taken file; opened, used and closed in each phase.
 pub trait TaskFile {
-    /// Returns the file's number in its file system.
+    /// Returns the number in its file system.
     fn number(&self) -> Result<u64>;
 
     fn size_bytes(&self) -> Result<u64>;
@@ -119,9 +119,9 @@ pub trait TaskFile {
     /// A write failed after it had been accepted.
     fn close(&mut self) -> Result<()>;
 
-    /// Keeps the file, if halfpower made it.
+    /// Keeps a file that halfpower made.
     fn keep(&mut self);
 
-    /// Removes the file if halfpower made it, even if kept by an earlier run.
+    /// Removes a file that halfpower made, even if an earlier run kept it.
     fn discard(self);
 }

@@ -1,10 +1,10 @@
-//! Makes text safe to display: names may contain terminal escapes, line breaks or bidirectional
+//! Makes names safe to display: they may contain terminal escapes, line breaks or bidirectional
 //! controls.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Returns whether this is a terminal control, a lookalike, or forbidden in HTML.
+/// Matches terminal controls, lookalikes, and what HTML forbids.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -12,7 +12,7 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// Escapes a line's hidden characters (`\u{1b}`); line breaks and tabs become spaces.
+/// Escapes hidden characters (`\u{1b}`); line breaks and tabs become spaces.
 ///
 /// ```
 /// assert_eq!(machine::text::printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J b");
@@ -21,12 +21,12 @@ pub fn printable(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\r' | '\t') { Some(' ') } else { None })
 }
 
-/// Escapes like [`printable`], but keeps line feeds and tabs.
+/// Escapes as [`printable`], but keeps line feeds and tabs.
 pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\t') { Some(c) } else { None })
 }
 
-/// Serializes a path; replaces bytes that are not UTF-8, which serde refuses.
+/// Replaces bytes that are not UTF-8, which serde refuses.
 pub fn serialize_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -43,7 +43,7 @@ fn escaped(text: &str, space: impl Fn(char) -> Option<char>) -> String {
     out
 }
 
-/// Escapes like [`printable_lines`]. Each call must contain whole characters.
+/// As [`printable_lines`]; each call must contain whole characters.
 #[derive(Debug)]
 pub struct PrintableWriter<W>(pub W);
 

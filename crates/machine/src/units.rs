@@ -7,7 +7,7 @@ pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 
-/// The units of rates and capacities.
+/// Units of rates and capacities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Units {
     /// Powers of 1024.
@@ -36,7 +36,7 @@ impl Drop for ShownUnits {
     }
 }
 
-/// Chooses this thread's units while the returned value lives.
+/// Applies to this thread while the returned value lives.
 ///
 /// ```
 /// use machine::units::{Units, show_in, show_rate};
@@ -70,13 +70,10 @@ impl Units {
     }
 }
 
-/// Parses a number of bytes; a fraction is allowed if the result is whole.
+/// Parses bytes; a fraction is allowed if the result is whole.
 ///
 /// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal;
-/// no unit is bytes.
-///
-/// # Errors
-/// Names the value and how to fix it.
+/// no unit is bytes. The error names the value and its fix.
 ///
 /// ```
 /// use machine::units::{parse_size, show_size};
@@ -130,11 +127,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     whole_bytes.checked_add((fraction_bytes / scale) as u64).ok_or_else(too_large)
 }
 
-/// Parses a time in nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is
-/// seconds.
-///
-/// # Errors
-/// Names the value and how to fix it.
+/// Parses nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is seconds. The
+/// error names the value and its fix.
 ///
 /// ```
 /// use machine::units::{parse_time, show_time};
@@ -163,7 +157,7 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
 }
 
-/// Returns the largest unit in which a size has at most one decimal, and its tenths.
+/// Returns the largest unit with at most one decimal, and the tenths.
 fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
     let units = [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
     units.into_iter().filter(|(_, multiple)| bytes >= *multiple).find_map(|(unit, multiple)| {
@@ -172,12 +166,12 @@ fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
     })
 }
 
-/// Returns whether [`show_size`] uses a larger unit than a byte.
+/// Returns whether [`show_size`] avoids bytes.
 pub fn has_exact_unit(bytes: u64) -> bool {
     exact_unit(bytes).is_some()
 }
 
-/// Formats an exact size: `512 B`, `31.5 KiB`, `1 MiB`; in bytes if no unit fits.
+/// Formats exactly: `512 B`, `31.5 KiB`, `1 MiB`; in bytes if no unit fits.
 pub fn show_size(bytes: u64) -> String {
     match exact_unit(bytes) {
         Some((unit, tenths)) if tenths.is_multiple_of(10) => format!("{} {unit}", tenths / 10),
@@ -186,12 +180,12 @@ pub fn show_size(bytes: u64) -> String {
     }
 }
 
-/// Formats a size with three digits: `1.86 GiB`.
+/// Formats three digits: `1.86 GiB`.
 pub fn show_size_rounded(bytes: f64) -> String {
     rounded(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
-/// Formats a target's or memory's size with three digits: `1.86 GiB`, or `2.00 GB`.
+/// Formats a capacity with three digits: `1.86 GiB`, or `2.00 GB`.
 pub fn show_capacity(bytes: f64) -> String {
     match shown_in() {
         Units::Binary => show_size_rounded(bytes),
@@ -209,17 +203,17 @@ fn rounded(bytes: f64, step: f64, units: [&str; 6]) -> String {
     format!("{} {}", significant(value, 3), units[unit])
 }
 
-/// Formats bytes per second with three significant digits: `1672 MiB/s`.
+/// Formats three significant digits: `1672 MiB/s`.
 pub fn show_rate(bytes_per_s: f64) -> String {
     format!("{} {}", rate_number(bytes_per_s), shown_in().rate_unit())
 }
 
-/// Formats a rate without its unit.
+/// Formats as [`show_rate`], without the unit.
 pub fn rate_number(bytes_per_s: f64) -> String {
     grouped(bytes_per_s / shown_in().rate_bytes())
 }
 
-/// Shows a count: `1 point`, `2 points`.
+/// Formats `1 point`, `2 points`.
 pub fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
@@ -244,7 +238,7 @@ pub fn grouped(value: f64) -> String {
     out + &fraction
 }
 
-/// Formats nanoseconds with three significant digits.
+/// Formats three significant digits.
 pub fn show_time(ns: f64) -> String {
     let magnitude = ns.abs();
     let (value, unit) = if magnitude >= 1e9 {
@@ -259,7 +253,7 @@ pub fn show_time(ns: f64) -> String {
     format!("{} {unit}", significant(value, 3))
 }
 
-/// Formats a long time: `1.5 h`, `12 min`, `38 s`.
+/// Formats `1.5 h`, `12 min`, `38 s`.
 pub fn show_span(seconds: f64) -> String {
     match seconds {
         s if s >= 5400.0 => format!("{} h", significant(s / 3600.0, 2)),
@@ -269,14 +263,14 @@ pub fn show_span(seconds: f64) -> String {
     }
 }
 
-/// The change, in percent, from which on a factor is easier to read.
+/// From here on, a factor is easier to read.
 const AS_FACTOR_PERCENT: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShownChange {
-    /// A change below twice: `+13.2 %`.
+    /// Below twice: `+13.2 %`.
     Percent(f64),
-    /// A change from twice on: `554 times`.
+    /// From twice on: `554 times`.
     Factor(f64),
 }
 
@@ -289,7 +283,7 @@ impl ShownChange {
         ShownChange::Percent((percent * 10.0).round() / 10.0 + 0.0)
     }
 
-    /// Formats the change without its unit.
+    /// Omits the unit.
     pub fn number(self) -> String {
         match self {
             ShownChange::Percent(percent) => format!("{percent:+.1}"),
@@ -305,13 +299,13 @@ impl ShownChange {
     }
 }
 
-/// Formats a signed change, `+13.2 %`; from twice on, a factor: `554 times`.
+/// Formats `+13.2 %`; from twice on, `554 times`.
 pub fn show_change(percent: f64) -> String {
     let shown = ShownChange::of(percent);
     format!("{} {}", shown.number(), shown.unit())
 }
 
-/// Formats an interval: `+1.2 to +3.4 %`, `+90.0 % to 2.10 times`.
+/// Formats `+1.2 to +3.4 %`, `+90.0 % to 2.10 times`.
 pub fn show_change_range([low, high]: [f64; 2]) -> String {
     let from = ShownChange::of(low);
     // The unit of both is given once.
@@ -320,7 +314,7 @@ pub fn show_change_range([low, high]: [f64; 2]) -> String {
     format!("{from} to {}", show_change(high))
 }
 
-/// Formats a number without an exponent: `1234.6` with 3 digits is `1235`.
+/// Formats without an exponent: `1234.6` with 3 digits is `1235`.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

@@ -117,7 +117,7 @@ pub struct PhaseUse {
 pub struct Pause {
     pub ns: Nanos,
     pub times: u64,
-    /// The share of the run in percent.
+    /// Percent of the run.
     pub percent: f64,
     pub cause: PauseCause,
 }
@@ -165,12 +165,11 @@ impl std::fmt::Display for Pause {
     }
 }
 
-/// Sums of times over bios, from trace points.
+/// Sums over bios, from trace points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     pub bios: u64,
-    /// The sum of the times when the block layer received them, modulo 2^64: only differences mean
-    /// anything.
+    /// When the block layer received them, modulo 2^64: only differences mean anything.
     pub queued_at_sum: u64,
     /// Time until the device driver received the first part of each.
     pub queue_ns: Nanos,
@@ -244,7 +243,7 @@ pub struct RequestTimes {
     pub stages: Vec<StageTime>,
 }
 
-/// The streams' sleeps and polls for completions.
+/// The streams' sleeps and polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
     pub waits: u64,
@@ -256,7 +255,7 @@ pub struct Waits {
 /// The system's dirty pages, sampled every 50 ms while a part wrote and at its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
-    /// The maximum, in percent of the threshold at which the kernel starts to throttle writers.
+    /// In percent of the threshold at which the kernel starts to throttle writers.
     pub max_percent: f64,
     /// Percentage of samples above the threshold, around which they oscillate.
     pub held_percent: f64,
@@ -269,7 +268,7 @@ pub struct QuotaUse {
     pub periods: u64,
     /// Periods in which they used up the quota.
     pub throttled: u64,
-    /// Throttled time, over all processors.
+    /// Over all processors.
     pub throttled_ns: Nanos,
 }
 
@@ -278,20 +277,20 @@ pub struct QuotaUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressureUse {
     pub cpu_some_ns: Nanos,
-    /// Waits for memory: reclaim, swap, refaults.
+    /// Reclaim, swap and refaults.
     pub memory_some_ns: Nanos,
     pub memory_full_ns: Nanos,
     pub io_some_ns: Nanos,
     pub io_full_ns: Nanos,
 }
 
-/// Disturbance by other users of the computer during a run, from kernel counters.
+/// Disturbance by the computer's other users, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
-    /// Pressure in this program's control group, or in the system for the root group.
+    /// Of this program's control group, or of the system for the root group.
     pub pressure: Option<PressureUse>,
-    /// Processors that other programs kept busy.
+    /// Kept busy by other programs.
     pub others_processors: f64,
 }
 
@@ -302,42 +301,42 @@ pub struct ParityUse {
     pub bytes: u64,
 }
 
-/// Resource use of one part of a run; processor time and block-layer bytes are the whole run's.
+/// One part of a run; processor time and block-layer bytes are the whole run's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// On the machine's clock.
     pub began: Nanos,
-    /// The time from the program's start to the part's.
+    /// From the program's start to the part's.
     pub since_start_ns: Nanos,
-    /// Time for which the ready streams waited for the agreed start ([`crate::Start::At`]).
+    /// Ready streams waited for the agreed start ([`crate::Start::At`]).
     pub waited_ns: Nanos,
-    /// The time to the last completion.
+    /// Time to the last completion.
     pub elapsed_ns: Nanos,
     /// Time of the sync after the last completion, if [`crate::Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
-    /// The process's processor time to the last completion.
+    /// Processor time to the last completion.
     pub process_ns: Option<Nanos>,
-    /// Time in which the issuing threads were runnable but not scheduled, added up: other programs,
-    /// a control group or a hypervisor had the processor.
+    /// Issuing threads were runnable but not scheduled, added up: other programs, a control group
+    /// or a hypervisor had the processor.
     pub unserved_ns: Option<Nanos>,
-    /// The same within [`Usage::sync_ns`], for the syncing thread.
+    /// The syncing thread's, within [`Usage::sync_ns`].
     #[serde(default)]
     pub sync_unserved_ns: Option<Nanos>,
-    /// Dirty pages while the part wrote through the page cache.
+    /// While the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
-    /// Counters of the devices; `None` if no device has any.
+    /// `None` if no device has counters.
     pub device: Option<DeviceUse>,
-    /// Waits for completions; `None` if each request is a separate call.
+    /// `None` if each request is a separate call.
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
-    /// Bytes read and written by this process in the block layer; a cache served the rest.
+    /// Read and written by this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// Device counters that include requests of other parts; [`Usage::device`] is then `None`.
+    /// Counters that include requests of other parts; [`Usage::device`] is then `None`.
     pub shared_device: Option<DeviceUse>,
-    /// Bytes read and written by other parts on the same devices through the page cache.
+    /// Read and written on the same devices through the page cache.
     pub others_cached_bytes: [u64; 2],
-    /// Bytes read and written by other parts on the same devices past the page cache.
+    /// Read and written on the same devices past the page cache.
     pub others_direct_bytes: [u64; 2],
     /// Busy times of a simulated machine's parts, busiest first.
     pub resources: Vec<ResourceUse>,
@@ -346,8 +345,8 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Block layer times of the program's threads, and of any thread, because a throttle lets a
-    /// kernel thread submit what it held back.
+    /// Times of the program's threads, and of any thread, because a throttle lets a kernel thread
+    /// submit what it held back.
     pub block_times: Vec<BlockTimes>,
 }
 

@@ -1,4 +1,4 @@
-//! Warnings with figures as values, so that those of one kind can be merged.
+//! Keeps figures as values, so that warnings of one kind can be merged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// Creates a warning; each `{}` in `words` is a figure's place.
+    /// Puts figures at each `{}` in `words`.
     ///
     /// # Panics
     /// The numbers of places and figures differ.
@@ -84,7 +84,7 @@ impl Warning {
         }
     }
 
-    /// Returns one warning of each kind, in the order of their first, with the number of its kind.
+    /// Returns one warning of each kind, in order of first appearance, with the kind's count.
     pub fn merged<'a>(all: impl IntoIterator<Item = &'a Warning>) -> Vec<(Warning, usize)> {
         let mut kinds: Vec<(Warning, usize)> = Vec::new();
         for warning in all {

@@ -20,8 +20,8 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// Computes the drive's life in written bytes. Its figures are whole percents, so the first
-    /// ones imply nothing.
+    /// Computes the life in written bytes. Figures are whole percents, so the first ones imply
+    /// nothing.
     pub fn endurance_bytes(&self) -> Option<f64> {
         const ENOUGH_PERCENT: f64 = 3.0;
         let used = self.used_percent.filter(|used| *used >= ENOUGH_PERCENT)?;

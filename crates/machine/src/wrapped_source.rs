@@ -1,6 +1,6 @@
 use crate::{Completion, Nanos, Next, Request, RequestSource, Stability};
 
-/// The methods that go to the inner source, for the trait and for its sources.
+/// Shared by the trait and its sources.
 macro_rules! delegated {
     ($each:ident) => {
         $each! {

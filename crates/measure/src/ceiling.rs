@@ -1,4 +1,4 @@
-//! The driver's own ceiling: the loop of a workload with a null backend.
+//! The driver's own limit: a workload's loop with a null backend.
 
 use crate::sample::streams;
 use machine::{Engine, Machine, Nanos, NullBackend};
@@ -10,16 +10,15 @@ const ATTEMPT_NS: Nanos = 2_000_000;
 /// Longer than a scheduler time slice, because more streams than processors take turns.
 const ATTEMPT_TOGETHER_NS: Nanos = 8_000_000;
 
-/// The best attempt counts, because brief interference can only lower the ceiling.
+/// The best counts, because brief interference can only lower the ceiling.
 const ATTEMPTS: usize = 3;
 
-/// Requests per second of the driver if nothing else takes time.
+/// The driver's requests per second if nothing else takes time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
-    /// The rate with requests that complete when issued: the limit of the generator.
+    /// Requests complete when issued: the generator's limit.
     pub generator_iops: f64,
-    /// The rate with no-op requests in the kernel: the limit with io_uring; absent for other
-    /// engines.
+    /// No-op requests in the kernel: the limit with io_uring; absent for other engines.
     pub no_op_iops: Option<f64>,
 }
 
@@ -126,8 +125,8 @@ struct Ran {
     requests: u64,
 }
 
-/// Computes the rate from the first start to the last end: rates of streams that took turns on a
-/// processor do not add up. `None` if the attempt ended too early.
+/// Counts from the first start to the last end: rates of streams that took turns on a processor do
+/// not add up. `None` if the attempt ended too early.
 fn rate_together(streams: impl Iterator<Item = Ran>) -> Option<f64> {
     let whole = streams.reduce(|a, b| Ran {
         began: a.began.min(b.began),

@@ -1,4 +1,4 @@
-//! One run on several clients: the share of each, and the timing of all.
+//! One run on several clients: each one's share, and the timing of all.
 
 use crate::histogram::{Histogram, SparseHistogram};
 use crate::link::LinkWatch;
@@ -35,24 +35,24 @@ pub struct ClientsRun {
     pub finished_last: u32,
 }
 
-/// The share of one client in a run.
+/// One client's share of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClientSample {
     pub rank: u32,
     pub host: String,
     pub processors: u32,
-    /// Requests per second in the window in which all clients worked.
+    /// Requests per second while all clients worked.
     pub iops: f64,
     pub latency: [SparseHistogram; 2],
     pub requests: u64,
     pub bytes: u64,
-    /// User and system time of the process.
+    /// The process's user and system time.
     pub cpu_ns: Nanos,
     pub busy_ns: Nanos,
     pub elapsed_ns: Nanos,
-    /// Use of the host's busiest network link in percent, if known.
+    /// Use of the host's busiest link, if known.
     pub network_percent: Option<f64>,
-    /// The delay of its start after the first client's.
+    /// After the first client's start.
     pub began_late_ns: Nanos,
 }
 
@@ -63,7 +63,7 @@ pub struct Together {
     pub clients: Vec<ClientSample>,
 }
 
-/// The description of a run that [`ClientRuns`] makes.
+/// Describes a run for [`ClientRuns`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClientsOrder {
     pub workload: Workload,

@@ -1,41 +1,41 @@
-//! Finds whether the runs of a point had one rate and, if not, when it changed.
+//! Finds whether a point's runs had one rate and, if not, when it changed.
 
 use crate::repeat::rate_estimate;
 use crate::sample::Sample;
 use crate::stats::{self, Verdict};
 use machine::{Nanos, THROTTLE_SLICE_NS};
 
-/// With fewer runs than this, their slices count first: the runs alone cannot show a change.
+/// Fewer runs alone cannot show a change: their slices count first.
 const FEW_RUNS: usize = 4;
 /// A few shorter runs show a change by their slices only: in `tests/data` one of three runs of 200
 /// ms often differs by a factor of 10.
 const LONG_RUN_NS: Nanos = 800_000_000;
 const BLOCKS: usize = 40;
-/// The shortest block: schedulers and quotas divide less time than this among programs.
+/// Schedulers and quotas divide less time than this among programs.
 const MIN_BLOCK_NS: Nanos = 50_000_000;
-/// More phases than this within a run are a rhythm, which the mean describes.
+/// More phases are a rhythm, which the mean describes.
 const MAX_WITHIN: usize = 4;
 /// Slices of a throttle in a block: one more or less of five is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// The rates in order of time: two or more.
+    /// Two or more, in order of time.
     pub phases: Vec<RatePhase>,
     pub gradual: bool,
-    /// The change was seen within one run, not between runs.
+    /// Seen within one run, not between runs.
     pub within: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePhase {
-    /// The start of the phase, since the program began.
+    /// Since the program began.
     pub from_ns: Nanos,
     pub after_bytes: u64,
     pub iops: f64,
 }
 
-/// Returns how the rate changed over the runs; `None` if one rate describes them.
+/// Returns `None` if one rate describes all runs.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
@@ -119,7 +119,7 @@ fn began_between(samples: &[Sample], before: Place, first: Place) -> (RatePhase,
     (beginning(samples, first.run, first.offset), !between)
 }
 
-/// Finds a change near an end of a run, which few means do not show.
+/// Finds a change near a run's end, which few means do not show.
 fn joined(samples: &[Sample]) -> Option<Course> {
     let short = |sample: &Sample| sample.measured_ns < LONG_RUN_NS;
     if !(2..stats::MIN_TESTED).contains(&samples.len()) || samples.iter().any(short) {
@@ -185,8 +185,8 @@ fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
     })
 }
 
-/// Returns how the rate changed between runs. `uncertain`: half the relative interval of one rate.
-/// `straddled` is called if it changed within a run.
+/// Takes half the relative interval of one rate as `uncertain`; calls `straddled` if the rate
+/// changed within a run.
 pub fn course_of_runs(
     runs: &[RatePhase],
     uncertain: f64,
@@ -206,8 +206,7 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// Returns the rates of a fast beginning. They are a change, unlike a warm-up: the rate of the run
-/// leaves them out.
+/// Returns a fast beginning, which is a change, unlike a warm-up: the run's rate leaves it out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,
@@ -247,7 +246,7 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     Some(Course { phases, gradual: found.gradual, within: true })
 }
 
-/// Returns the width of a block and the rates in blocks wide enough for the bursts of a throttle.
+/// Returns blocks wide enough for a throttle's bursts, and their width.
 fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
     let slices = [left_out, &sample.slice_rates].concat();

@@ -1,5 +1,5 @@
-//! A latency histogram of 128 equal buckets per octave, so a bucket's middle is within 0.4 % of its
-//! values. Below 256 ns each value has a bucket.
+//! Latencies in 128 equal buckets per octave, so a bucket's middle is within 0.4 % of its values.
+//! Below 256 ns each value has a bucket.
 
 use std::borrow::Cow;
 
@@ -9,18 +9,17 @@ use serde::{Deserialize, Serialize};
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
 const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
-/// The size of the table is a power of two: masking the index replaces the bounds check.
+/// A power of two: masking the index replaces the bounds check.
 const TABLE: usize = BUCKETS.next_power_of_two();
 
-/// A histogram of latencies in ns. Count, sum, minimum and maximum are exact; percentiles are
-/// within 0.4 %. Recording never allocates or panics.
+/// Latencies in ns. Count, sum, minimum and maximum are exact; percentiles are within 0.4 %.
+/// Recording never allocates or panics.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "SparseHistogram", into = "SparseHistogram")]
 pub struct Histogram {
     counts: Box<[u64; TABLE]>,
     count: u64,
-    /// The sum has 128 bits: 64 overflow after 584 years of latencies, and checking for that costs
-    /// more.
+    /// 64 bits overflow after 584 years of latencies, and checking for that costs more than 128.
     sum: u128,
     min: u64,
     max: u64,
@@ -85,7 +84,7 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// Creates an empty histogram. Only this function allocates.
+    /// Allocates; nothing else does.
     pub fn new() -> Self {
         let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
         Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
@@ -154,7 +153,7 @@ impl Histogram {
         self.max = self.max.max(other.max_ns);
     }
 
-    /// Returns the values since an earlier state. Minimum and maximum are those of their buckets.
+    /// Returns the values since an earlier state; minimum and maximum are their buckets'.
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut new = Histogram::new();
         for bucket in self.iter() {
@@ -171,7 +170,7 @@ impl Histogram {
         new
     }
 
-    /// Removes all values and keeps the allocation.
+    /// Keeps the allocation.
     pub fn clear(&mut self) {
         if self.count > 0 {
             self.counts[index_of(self.min)..=index_of(self.max)].fill(0);
@@ -189,28 +188,28 @@ impl Histogram {
         self.count == 0
     }
 
-    /// Returns the sum in ns; saturates after 584 years.
+    /// Returns ns; saturates after 584 years.
     pub fn sum(&self) -> u64 {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
-    /// Returns the exact minimum in ns; 0 when empty.
+    /// Returns exact ns; 0 when empty.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// Returns the exact maximum in ns; 0 when empty.
+    /// Returns exact ns; 0 when empty.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Returns the exact mean in ns; 0 when empty.
+    /// Returns exact ns; 0 when empty.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum() as f64 / self.count as f64 }
     }
 
-    /// Returns a percentile in ns: nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is
-    /// clamped to 0..=100. 0 when empty.
+    /// Returns ns: nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to
+    /// 0..=100. 0 when empty.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = nearest_rank(p, self.count);
         if rank <= 1 {
@@ -229,7 +228,7 @@ impl Histogram {
         self.max
     }
 
-    /// Iterates over the non-empty buckets in ascending order.
+    /// Yields non-empty buckets in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         let range = if self.count == 0 { 0..0 } else { index_of(self.min)..index_of(self.max) + 1 };
         range.filter(|&index| self.counts[index] > 0).map(|index| {
@@ -261,7 +260,7 @@ pub struct SparseHistogram {
     buckets: Vec<(u64, u64)>,
 }
 
-/// An invalid serialized form, which [`Histogram`] cannot have written.
+/// A serialized form that [`Histogram`] cannot have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SparseError {
     #[error(

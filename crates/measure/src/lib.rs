@@ -1,5 +1,5 @@
-//! The driver, latency histograms, statistics and repeats. A [`Sample`] is one run of one workload;
-//! [`Runner`] repeats runs until their interval is narrow enough.
+//! The driver. A [`Sample`] is one run of one workload; [`Runner`] repeats runs until their
+//! interval is narrow enough.
 
 mod ceiling;
 mod clients;

@@ -1,8 +1,8 @@
-//! Use of a client's network during a run.
+//! A client's use of its network.
 
 use machine::{Machine, Nanos, NetworkLink};
 
-/// The network counters at the start of a run.
+/// Counters at a run's start.
 pub struct LinkWatch {
     began: Nanos,
     before: Vec<NetworkLink>,
@@ -13,14 +13,14 @@ impl LinkWatch {
         LinkWatch { before: machine.network(), began: machine.now() }
     }
 
-    /// Returns the use of each link in its busier direction, in percent of its speed; `None` if the
+    /// Returns each link's use in its busier direction, in percent of its speed; `None` if the
     /// speed is unknown. `active_ns`: the time in which the run did I/O.
     pub fn each<M: Machine>(self, machine: &M, active_ns: Nanos) -> Vec<Option<f64>> {
         let passed = machine.now().saturating_sub(self.began).min(active_ns).max(1);
         percents(&self.before, &machine.network(), passed)
     }
 
-    /// Returns the use of the busiest link; `None` if no link has a known speed.
+    /// Returns the busiest link's use; `None` if no link has a known speed.
     pub fn busiest<M: Machine>(self, machine: &M, active_ns: Nanos) -> Option<f64> {
         self.each(machine, active_ns).into_iter().flatten().reduce(f64::max)
     }

@@ -1,4 +1,4 @@
-//! The seconds of a run while it lasts, for `run --live`.
+//! A run's seconds while it lasts, for `run --live`.
 
 use crate::histogram::Histogram;
 use machine::Nanos;
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 pub(crate) const SECOND_NS: Nanos = 1_000_000_000;
 
-/// A shorter last part of a run has no percentiles worth showing.
+/// A shorter last part has no percentiles worth showing.
 const MIN_LENGTH_NS: Nanos = SECOND_NS / 10;
 
 #[derive(Debug, Clone)]
@@ -18,11 +18,11 @@ pub struct Second {
     pub run: u64,
     /// Counts from 0 in each run.
     pub second: u64,
-    /// The length of the second; shorter at the end of a run.
+    /// Shorter at a run's end.
     pub length_ns: Nanos,
     pub bytes: u64,
     pub latency: Histogram,
-    /// The time at which the first stream finished the second.
+    /// When the first stream finished it.
     pub finished: Instant,
 }
 
@@ -31,7 +31,7 @@ impl Second {
         self.latency.count() as f64 * 1e9 / self.length_ns.max(1) as f64
     }
 
-    /// Computes the mean number of requests in flight by Little's law.
+    /// Applies Little's law.
     pub fn mean_depth(&self) -> f64 {
         self.latency.sum() as f64 / self.length_ns.max(1) as f64
     }
@@ -57,7 +57,7 @@ impl SecondLog {
     }
 }
 
-/// Counting the seconds takes some of the streams' time once a second.
+/// Counting takes some of the streams' time once a second.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedRun {
     log: Arc<SecondLog>,

@@ -7,15 +7,15 @@ use workload::Interval;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IntervalSample {
-    /// The start, from the beginning of the measured part.
+    /// From the measured part's beginning.
     pub from_ns: Nanos,
     pub until_ns: Nanos,
-    /// Requests per second of the load in the interval, if the load changes over time.
+    /// The load, if it changes over time.
     pub offered_iops: Option<f64>,
     pub completed: u64,
-    /// Requests that were due and not issued before the run ended.
+    /// Requests due but not issued before the run ended.
     pub not_issued: u64,
-    /// Latencies of the requests that were due in the interval; without a schedule, issued in it.
+    /// Latencies of requests due in the interval; without a schedule, issued in it.
     pub latency: Histogram,
 }
 
@@ -26,7 +26,7 @@ struct Counts {
 }
 
 pub(crate) struct Intervals {
-    /// The end of each interval, from the beginning of the measured part.
+    /// Each interval's end, from the measured part's beginning.
     ends: Box<[Nanos]>,
     counts: Box<[Counts]>,
 }
@@ -40,7 +40,6 @@ impl Intervals {
         }
     }
 
-    /// Returns `None` before the first interval and after the last.
     fn at(&mut self, measured_from: Nanos, time: Nanos) -> Option<&mut Counts> {
         let passed = time.checked_sub(measured_from)?;
         let place = self.ends.partition_point(|end| *end <= passed);

@@ -1,16 +1,15 @@
-//! The times at which the requests of an open loop are due, whether or not earlier ones have
-//! completed.
+//! When an open loop's requests are due, whether or not earlier ones have completed.
 
 use machine::Nanos;
 use workload::Workload;
 
-/// Times of a schedule are in 2^-16 ns, because rates of millions per second need fractions.
+/// Times are in 2^-16 ns, because rates of millions per second need fractions.
 const FRACTION_BITS: u32 = 16;
 const FRACTION: f64 = (1 << FRACTION_BITS) as f64;
 
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    /// The time between two requests; 0 in a pause.
+    /// Between two requests; 0 in a pause.
     interval: u64,
     /// Relative to the beginning.
     end: u64,
@@ -19,18 +18,17 @@ struct Step {
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
     interval: u64,
-    /// The time of the next request, relative to the beginning.
+    /// Relative to the beginning.
     next: u64,
     end: u64,
     steps: Box<[Step]>,
     at: usize,
-    /// The seed and the number of times drawn, for Poisson arrivals.
+    /// For Poisson arrivals: the seed and the number of times drawn.
     drawn: Option<(u64, u64)>,
 }
 
 impl Pace {
-    /// Creates the schedule of source `index` of `sources`, which take turns. `None` in a closed
-    /// loop.
+    /// Takes source `index` of `sources`, which take turns. `None` in a closed loop.
     pub(crate) fn new(workload: &Workload, (index, sources): (u64, u64)) -> Option<Pace> {
         let interval = |rate: f64| {
             if rate > 0.0 { (sources as f64 / rate * 1e9 * FRACTION) as u64 } else { 0 }
@@ -55,7 +53,7 @@ impl Pace {
         Some(pace)
     }
 
-    /// Returns when the next request is due, in ns since the beginning.
+    /// Returns ns since the beginning.
     pub(crate) fn due(&self) -> Nanos {
         self.next >> FRACTION_BITS
     }
@@ -83,8 +81,8 @@ impl Pace {
         self.enter(from, beyond as f64 / self.interval as f64);
     }
 
-    /// `left` is the remaining share of an interval; the share that has passed counts, whatever the
-    /// rate was.
+    /// Takes the remaining share of an interval as `left`; the share that has passed counts,
+    /// whatever the rate was.
     fn enter(&mut self, mut from: u64, mut left: f64) {
         while let Some(&Step { interval, end }) = self.steps.get(self.at) {
             (self.interval, self.end) = (interval, end);
@@ -101,7 +99,7 @@ impl Pace {
         (self.next, self.end) = (u64::MAX, u64::MAX);
     }
 
-    /// Counts the requests of each step that are still due.
+    /// Counts each step's requests that are still due.
     pub(crate) fn left(&self) -> Vec<u64> {
         let mut counts = vec![0; self.steps.len()];
         let mut rest = self.clone();
@@ -119,8 +117,8 @@ impl Pace {
         self.next = self.step();
     }
 
-    /// Delays the schedule by a pause that it does not catch up with; `moved` computes the pause
-    /// from the interval, both in ns.
+    /// Delays the schedule, which does not catch up; `moved` computes the pause from the interval,
+    /// both in ns.
     pub(crate) fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         self.next += (moved(self.interval as f64 / FRACTION) * FRACTION) as u64;
     }
@@ -138,7 +136,7 @@ mod tests {
         Pace::new(&workload, source).unwrap()
     }
 
-    /// Returns when each request is due, in ms.
+    /// Returns ms.
     fn times(mut pace: Pace) -> Vec<f64> {
         let mut times = Vec::new();
         while pace.next < u64::MAX {

@@ -11,12 +11,12 @@ use workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// The minimum number of runs, if the time allows.
+    /// If the time allows.
     pub min: u32,
     pub max: u32,
     /// The goal for half the 95 % interval, as a fraction of the rate.
     pub precision: f64,
-    /// The time limit: no run starts that would end later.
+    /// No run starts that would end later.
     pub budget_ns: Nanos,
 }
 
@@ -42,7 +42,7 @@ pub struct PointStatus {
     /// The point failed or needs no more runs.
     pub closed: bool,
     pub weight: f64,
-    /// The time that another run takes.
+    /// The time of another run.
     pub cost_ns: Nanos,
 }
 
@@ -67,10 +67,7 @@ pub trait Repeated {
     }
 }
 
-/// Runs points in rounds, so drift affects all equally.
-///
-/// # Errors
-/// As [`Repeated::run`].
+/// Runs points in rounds, so drift affects all equally. Fails as [`Repeated::run`].
 pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -> Result<()> {
     let deadline = subject.now().saturating_add(repeats.budget_ns);
     let in_time = |subject: &_, status: &PointStatus| -> bool {
@@ -114,10 +111,7 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     }
 }
 
-/// Runs each point in rounds; drops a point for which `run` returns `false`.
-///
-/// # Errors
-/// As `run`.
+/// Drops a point for which `run` returns `false`. Fails as `run`.
 pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>) -> Result<()> {
     struct Turns<F> {
         runs: Vec<u32>,
@@ -153,7 +147,7 @@ pub struct Measured {
     pub samples: Vec<Sample>,
     pub failure: Option<String>,
     pub ceiling: Option<Ceiling>,
-    /// Kept because the statistics take longer than some runs.
+    /// The statistics take longer than some runs.
     #[serde(skip)]
     half_width: OnceCell<f64>,
 }
@@ -194,7 +188,7 @@ impl Measured {
         }
     }
 
-    /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
+    /// Computes [`Repeated::half_width`].
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -214,8 +208,7 @@ pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     rate_estimate_beside(samples, None)
 }
 
-/// Estimates the rate of one of many points whose runs share this spread
-/// ([`stats::estimate_beside`]).
+/// Uses the spread that the runs of many points share ([`stats::estimate_beside`]).
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
     let counted = counted(samples);
     if !ends_with_flush(&counted) {
@@ -238,8 +231,8 @@ pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// Slices have equal width, so that each run is weighted by its time. A run too short for slices is
-/// a single rate.
+/// Gives slices equal width, so that each run is weighted by its time. A run too short for slices
+/// is a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -249,7 +242,7 @@ fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     samples.iter().map(|sample| vec![sample.iops()]).collect()
 }
 
-/// Returns a run's slices, scaled to its rate: they end before the run.
+/// Scales slices to the run's rate: they end before the run.
 fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     let group = (width / sample.slice_ns.max(1)).max(1) as usize;
     let slices: Vec<f64> = sample
@@ -336,8 +329,8 @@ pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
     machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
 }
 
-/// Returns the options of the next run: the [`ramp`], or [`of_whole_bursts`]. Under a throttle
-/// without bursts it first waits for the end of the last slice.
+/// Returns the [`ramp`], or [`of_whole_bursts`]. Under a throttle without bursts it first waits for
+/// the end of the last slice.
 pub fn next_run<M: Machine>(
     machine: &M,
     facts: &TargetFacts,
@@ -387,7 +380,7 @@ mod tests {
     struct Fake {
         runs: Vec<u32>,
         width: Vec<f64>,
-        /// The point and the run that fail.
+        /// The point and the run.
         fails: Option<(usize, u32)>,
         failed: Vec<usize>,
         order: Vec<usize>,

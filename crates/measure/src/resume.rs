@@ -1,7 +1,6 @@
-//! Continues an interrupted measurement: a later process takes over the finished runs.
-//!
-//! The clock moves with them, so a budget counts the time of both processes, and decisions that
-//! depend on the time are the same.
+//! A later process takes over an interrupted measurement's finished runs. The clock moves with
+//! them, so a budget counts the time of both processes, and decisions that depend on the time are
+//! the same.
 
 use crate::sample::Options;
 use machine::units::show_size;
@@ -36,7 +35,7 @@ pub(crate) fn description(facts: &TargetFacts, workload: &Workload, options: Opt
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// The machine and the targets when they were opened.
+/// The machine and the targets when opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub machine: MachineFacts,
@@ -46,7 +45,7 @@ pub struct Opened {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLine {
     run: String,
-    /// The end of the run on the clock of the measurement.
+    /// On the measurement's clock.
     ended_ns: Nanos,
     result: Box<RawValue>,
 }
@@ -73,7 +72,7 @@ pub enum JournalLine {
 
 pub type WriteLine = Box<dyn FnMut(&JournalLine) + Send>;
 
-/// The runs of earlier processes, and new ones.
+/// Runs of earlier processes, and new ones.
 pub struct Journal {
     state: Mutex<State>,
     began: Instant,
@@ -90,7 +89,7 @@ struct State {
 }
 
 impl Journal {
-    /// Creates a journal; `before` and `runs` are those of an earlier process.
+    /// Takes `before` and `runs` from an earlier process.
     pub fn new(before: Option<Opened>, runs: Vec<RunLine>, write: WriteLine) -> Journal {
         let pending = runs.len();
         let mut kept: HashMap<String, VecDeque<Kept>> = HashMap::new();
@@ -106,7 +105,7 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the time in ns over all processes.
+    /// Returns ns over all processes.
     pub fn now(&self) -> Nanos {
         self.began.elapsed().as_nanos() as Nanos + self.shift_ns()
     }
@@ -115,7 +114,7 @@ impl Journal {
         self.state().shift_ns
     }
 
-    /// Returns how many runs of earlier processes were not recalled yet.
+    /// Counts runs of earlier processes that were not recalled yet.
     pub fn pending(&self) -> usize {
         self.state().pending
     }
@@ -124,7 +123,7 @@ impl Journal {
         self.state().written
     }
 
-    /// Describes how the machine differs from the earlier process's, in sentences.
+    /// Describes changes since the earlier process, in sentences.
     pub fn changes(&self) -> Vec<String> {
         let state = self.state();
         let (Some(before), Some(now)) = (&state.before, &state.opened) else { return Vec::new() };
@@ -155,7 +154,7 @@ impl Journal {
             .collect()
     }
 
-    /// Returns the targets with the earlier process's sizes, so that offsets are the same.
+    /// Sets the earlier process's sizes, so that offsets are the same.
     fn sized(&self, specs: &[TargetSpec]) -> Vec<TargetSpec> {
         let state = self.state();
         let before = state.before.as_ref().map_or(&[][..], |before| &before.targets);
@@ -237,13 +236,13 @@ impl Journal {
     }
 }
 
-/// A machine whose finished runs are kept in a [`Journal`].
+/// A machine that keeps finished runs in a [`Journal`].
 pub struct Resumable<M> {
     machine: M,
     journal: Arc<Journal>,
     /// Settings and stripe, which distinguish runs with the same description.
     scope: RefCell<[String; 2]>,
-    /// The pause due before the next run, unless that is a kept one.
+    /// Due before the next run, unless that is a kept one.
     owed_ns: Cell<Nanos>,
 }
 

@@ -32,7 +32,7 @@ pub enum Arrangement {
     Concurrent,
 }
 
-/// The targets, the workloads to run on them, and how often.
+/// The targets, their workloads, and how often to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     pub targets: Vec<TargetSpec>,
@@ -46,8 +46,7 @@ pub struct RunRequest {
 pub struct RunSamples {
     pub facts: Vec<TargetFacts>,
     pub parts: Vec<Measured>,
-    /// The runs of each part while all others ran; empty if none did. Processor time is that of all
-    /// parts.
+    /// Each part while all others ran; empty if none did. Processor time is that of all parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<Measured>,
 }
@@ -63,7 +62,7 @@ impl RunRequest {
         }
     }
 
-    /// Returns the buffers of each group of parts that run at the same time.
+    /// Groups the buffers of parts that run at the same time.
     fn buffers(&self) -> Vec<Vec<Buffers>> {
         let each = self.parts.iter().map(|part| part.workload.buffers());
         match self.arrangement {
@@ -72,10 +71,7 @@ impl RunRequest {
         }
     }
 
-    /// Checks the request before the targets are open.
-    ///
-    /// # Errors
-    /// The reason.
+    /// Checks before the targets are open.
     pub fn check<M: Machine>(&self, machine: &M) -> Result<()> {
         check_windows_engine(machine, self.parts.iter().map(|part| &part.workload))?;
         for RequestPart { target, workload } in &self.parts {
@@ -125,7 +121,7 @@ pub struct Runner<'m, M: Machine> {
 }
 
 impl<'m, M: Machine> Runner<'m, M> {
-    /// Opens the targets of a request. Nothing is written before all checks pass.
+    /// Writes nothing before all checks pass.
     ///
     /// # Errors
     /// An invalid part, a target that cannot be opened, or not enough memory.
@@ -133,10 +129,8 @@ impl<'m, M: Machine> Runner<'m, M> {
         Runner::open_then(machine, request, |_| Ok(()))
     }
 
-    /// Opens the targets as [`Runner::open`]; `last` runs after the checks, before any write.
-    ///
-    /// # Errors
-    /// As [`Runner::open`] and `last`.
+    /// Opens as [`Runner::open`]; calls `last`, which may fail, after the checks and before any
+    /// write.
     pub fn open_then(
         machine: &'m M,
         request: &RunRequest,
@@ -192,7 +186,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.machine
     }
 
-    /// Returns the facts of the opened targets.
+    /// Returns the opened targets' facts.
     pub fn facts(&self) -> &[TargetFacts] {
         &self.facts
     }
@@ -214,10 +208,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         kept.for_each(|(target, _)| self.machine.keep(target));
     }
 
-    /// Runs the workloads in turn on the first target.
-    ///
-    /// # Errors
-    /// As [`Runner::run`].
+    /// Uses the first target; fails as [`Runner::run`].
     pub fn in_turn(
         &mut self,
         workloads: &[Workload],
@@ -227,14 +218,14 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.run(&RunRequest::in_turn(&TargetSpec::default(), workloads, repeats), on_progress)
     }
 
-    /// Takes the runs made before an interrupt of [`Runner::run`].
+    /// Takes the runs before [`Runner::run`]'s interrupt.
     pub fn take_interrupted(&mut self) -> Option<RunSamples> {
         let parts = self.interrupted.take()?;
         Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
     }
 
-    /// Runs the parts of a request. `on_progress` receives the part and its runs so far; the number
-    /// after the last part means all at once.
+    /// Calls `on_progress` with the part and its runs so far; the number after the last part means
+    /// all at once.
     ///
     /// # Errors
     /// The user's interrupt; concurrent parts that stop after an amount of data. Other errors fail
@@ -291,7 +282,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     }
 }
 
-/// Checks the memory for each group of concurrent streams.
+/// Checks groups of concurrent streams.
 ///
 /// # Errors
 /// Not enough memory.
@@ -299,10 +290,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Checks a workload on a target; also refuses writes to a read-only target.
-///
-/// # Errors
-/// The reason.
+/// Refuses invalid workloads, and writes to a read-only target.
 pub fn check(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     check_fits(workload, facts)?;
     check_writable(facts, workload.writes(), "name it again after --destroy-data to write it")
@@ -325,10 +313,8 @@ pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     })
 }
 
-/// Refuses writes to a read-only target; `hint` says how to allow them.
-///
 /// # Errors
-/// `writes` is true and the target is read-only.
+/// `writes` is true and the target is read-only; `hint` says how to allow it.
 pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<()> {
     if writes && !facts.writable {
         return Err(Error::refused(&facts.name, "it was there before and is only read", hint));
@@ -385,14 +371,14 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
 }
 
-/// The writes that are known before the runs start.
+/// Writes known before the runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
-    /// Bytes written by the runs that end after an amount of data.
+    /// From runs that end after an amount of data.
     pub min_bytes: u64,
-    /// The maximum, if every point takes all its runs; [`u64::MAX`] if unknown.
+    /// If every point takes all its runs; [`u64::MAX`] if unknown.
     pub max_bytes: u64,
-    /// The time of the runs that only time ends.
+    /// From runs that only time ends.
     pub timed_ns: u64,
 }
 

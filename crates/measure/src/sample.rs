@@ -25,20 +25,20 @@ const BURSTY_SHARE: f64 = 0.6;
 pub struct Options {
     pub start: Start,
     pub ramp_ns: Nanos,
-    /// Do not use the rate of such a run.
+    /// Do not use such a run's rate.
     pub count_instructions: bool,
-    /// Do not use the rate of such a run.
+    /// Do not use such a run's rate.
     pub trace: bool,
     /// Count until the deadline instead of the last completion. This is right if as many requests
     /// are in flight at the beginning as at the end (after a ramp), or if they are admitted in
     /// bursts.
     pub until_deadline: bool,
-    /// Bytes that a previous run of this kind brought into an empty page cache, if known.
+    /// Brought into an empty page cache by a previous run of this kind, if known.
     pub cache_bytes: Option<u64>,
     pub keep_interrupted: bool,
 }
 
-/// The figures of one run.
+/// One run's figures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     pub measured_ns: Nanos,
@@ -46,22 +46,22 @@ pub struct Sample {
     pub bytes: u64,
     /// Requests per second over all streams and the whole measured part.
     pub rate: f64,
-    /// The latencies of reads, then of writes.
+    /// Latencies of reads, then of writes.
     pub latency: [Histogram; 2],
     pub slice_ns: Nanos,
-    /// Fraction of the finest slices without a completion.
+    /// The share of the finest slices without a completion.
     pub empty_share: f64,
     /// Requests per second over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
     pub warm_up_rates: Vec<f64>,
     /// A beginning that the data show to be a warm-up or a burst.
     pub warm_up_ns: Nanos,
-    /// Positions count from the start of the warm-up.
+    /// Positions count from the warm-up's start.
     pub verdict: stats::Verdict,
-    /// The mean number of requests in flight, over all streams.
+    /// Mean requests in flight, over all streams.
     pub mean_depth: f64,
     pub mean_service_ns: f64,
-    /// The use of resources over the whole run, with the ramp.
+    /// Over the whole run, with the ramp.
     pub usage: Usage,
     pub requests_with_ramp: u64,
     pub bytes_with_ramp: u64,
@@ -84,8 +84,8 @@ impl Sample {
         }
     }
 
-    /// Returns requests per second without the warm-up and the flush: for buffered writes the rate
-    /// at which the cache absorbed them.
+    /// Leaves out the warm-up and the flush: for buffered writes the rate at which the cache
+    /// absorbed them.
     pub fn returned_iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
@@ -94,7 +94,7 @@ impl Sample {
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
     }
 
-    /// Returns the bytes of reads and of writes, with the ramp.
+    /// Returns bytes of reads and of writes, with the ramp.
     pub fn bytes_by_op(&self) -> [f64; 2] {
         let [reads, writes] = [0, 1].map(|op| self.latency[op].count() as f64);
         let each = self.bytes_with_ramp as f64 / (reads + writes).max(1.0);
@@ -108,15 +108,14 @@ impl Sample {
         self.empty_share >= BURSTY_SHARE && quick * 8 < SLICE_NS
     }
 
-    /// Returns the deviation from Little's law for rate, mean latency and mean depth: L = X R
-    /// (Little, 1961).
+    /// Returns the deviation of rate, mean latency and mean depth from L = X R (Little, 1961).
     pub fn little_error(&self) -> f64 {
         let expected = self.rate / 1e9 * self.mean_service_ns;
         if expected == 0.0 { 0.0 } else { (self.mean_depth / expected - 1.0).abs() }
     }
 }
 
-/// Makes a run, or takes it from the [`machine::RunLog`] of an earlier process.
+/// Makes a run, or takes an earlier process's from the [`machine::RunLog`].
 ///
 /// # Errors
 /// The target does not support it, or a request failed.
@@ -244,7 +243,7 @@ pub struct Job<'t, T> {
     pub facts: &'t TargetFacts,
     pub workload: &'t Workload,
     pub access: Access,
-    /// The processors on which it runs; empty for all.
+    /// Empty for all.
     pub processors: &'t [u32],
 }
 
@@ -254,10 +253,10 @@ impl<'t, T> Job<'t, T> {
     }
 }
 
-/// The run of a job, with its sources.
+/// A job's run and sources.
 pub type JobRun<A> = Result<(Sample, Vec<A>)>;
 
-/// Runs all jobs at once, again if the program was paused.
+/// Runs all at once, again if the program was paused.
 ///
 /// # Errors
 /// As [`Machine::run`] and `sources`; for a job, no request completed.
@@ -310,10 +309,8 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
 
 const MAX_RETRIES: usize = 3;
 
-/// Repeats `run` if the program was paused; also returns sentences about the pauses.
-///
-/// # Errors
-/// As `run`.
+/// Repeats `run` if the program was paused; also returns sentences about the pauses. Fails as
+/// `run`.
 pub fn retry_if_paused<T, E>(
     mut run: impl FnMut() -> std::result::Result<(T, Option<Pause>), E>,
 ) -> std::result::Result<(T, Vec<Warning>), E> {
@@ -467,7 +464,7 @@ pub fn gather<S: Borrow<Stream>>(
     Ok(sample)
 }
 
-/// The longest pause does not count if there is a rate apart from it: a limit that falls stops the
+/// Ignores the longest pause if there is a rate apart from it: a limit that falls stops the
 /// requests in flight once.
 fn often_empty(slice_rates: &[f64]) -> bool {
     const RATE: usize = 4;
@@ -492,7 +489,7 @@ fn show(sample: &Sample, workload: &Workload) {
     machine::live::finished(workload.short(), op, numbers);
 }
 
-/// Notes the bytes of other concurrent workloads on the same devices.
+/// Notes other concurrent workloads' bytes on the same devices.
 pub fn note_others<'s>(
     samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>,
 ) {

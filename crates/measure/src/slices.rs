@@ -1,6 +1,6 @@
 use machine::Nanos;
 
-/// A run that needs more has wider slices.
+/// Longer runs have wider slices.
 const MAX_SLICES: usize = 2048;
 
 /// Requests completed in slices of equal time.
@@ -16,12 +16,12 @@ impl Slices {
         Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
-    /// Returns the end of the open slice.
+    /// Returns the open slice's end.
     pub fn end(&self) -> Nanos {
         self.start + (self.totals.len() as u64 + 1) * self.width
     }
 
-    /// `total` is the number of requests completed so far.
+    /// Takes the requests completed so far as `total`.
     #[cold]
     pub fn close(&mut self, now: Nanos, total: u64) {
         while self.end() <= now {
@@ -46,7 +46,7 @@ impl Slices {
     }
 }
 
-/// Returns the slice width and the requests per second over several streams.
+/// Returns the slice width and the streams' requests per second.
 pub fn summed_rates<'a>(streams: impl Iterator<Item = &'a Slices> + Clone) -> (Nanos, Vec<f64>) {
     let width = streams.clone().map(Slices::width_ns).max().unwrap_or(1);
     let mut sums: Vec<f64> = Vec::new();

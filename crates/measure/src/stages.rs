@@ -1,4 +1,4 @@
-//! The time of a request: to the block layer, in it, at the device, and back.
+//! A request's time: to the block layer, in it, at the device, and back.
 
 use crate::observed::{Observed, Observer};
 use crate::sample::{Options, Sample, sample_as};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload::{Stop, Workload};
 
-/// Enough requests for a good mean, few enough for a small trace.
+/// Enough for a good mean, few enough for a small trace.
 const TRACED_REQUESTS: f64 = 4000.0;
 
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
@@ -85,8 +85,8 @@ pub fn counted_times(
     })
 }
 
-/// Traces requests in a short separate run. `None` if the machine cannot trace, others interfere,
-/// or the block layer splits requests. `iops` is the rate so far.
+/// Makes a short separate run. `None` if the machine cannot trace, others interfere, or the block
+/// layer splits requests. `iops` is the rate so far.
 ///
 /// # Errors
 /// The user's interrupt; other errors would show in the runs that count.
@@ -126,7 +126,7 @@ pub fn traced_times<M: Machine>(
     }
 }
 
-/// Sums of times modulo 2^64; only differences are used.
+/// Times modulo 2^64; only differences are used.
 #[derive(Debug, Default)]
 struct Sums {
     requests: AtomicU64,

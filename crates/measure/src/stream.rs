@@ -36,11 +36,11 @@ pub struct Stream {
     sequence: Sequence,
     filler: Filler,
     slots: Box<[Slot]>,
-    /// The slot used next: last in, first out; if slots pause, first in, first out.
+    /// Last in, first out; if slots pause, first in, first out.
     free: u32,
     free_last: u32,
     in_flight: u32,
-    /// The end of each slot's pause between completion and issue.
+    /// When each slot's pause between completion and issue ends.
     rests: Box<[Nanos]>,
     request: u32,
     writes: bool,
@@ -48,21 +48,21 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// The bytes left to request when the sequence was at `settled`; counts down to 0.
+    /// Bytes left to request when the sequence was at `settled`; counts down to 0.
     budget: i64,
-    /// The position in the sequence up to which requests are taken off `budget`.
+    /// The place in the sequence up to which requests are taken off `budget`.
     settled: u64,
     ends_whole: bool,
-    /// Bytes by which the last request exceeded the budget.
+    /// Bytes of the last request over the budget.
     beyond: i64,
     deadline: Nanos,
-    /// Until this time a free slot is enough to issue; 0 if other conditions apply.
+    /// Until then a free slot is enough to issue; 0 if other conditions apply.
     plain_until: Nanos,
     began: Nanos,
     measured_from: Nanos,
     last_event: Nanos,
     slice_end: Nanos,
-    /// The end of a slice, or 1 ns past the deadline.
+    /// A slice's end, or 1 ns past the deadline.
     next_mark: Nanos,
     measuring: bool,
     before: u64,
@@ -70,7 +70,7 @@ pub struct Stream {
     in_time: Option<u64>,
     bytes: u64,
     bytes_before: u64,
-    /// Part of the latencies in ns: before the issue, and within the ramp.
+    /// Latencies in ns: before the issue, and within the ramp.
     not_served: u64,
     abandoned_ns: u64,
     latency: [Histogram; 2],
@@ -80,8 +80,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Creates a stream in a region (first byte, length). `hand` numbers the sources that share one
-    /// cursor; sources divide a limit on bytes.
+    /// Takes `region` as first byte and length. `hand` numbers the sources that share one cursor;
+    /// sources divide a limit on bytes.
     ///
     /// # Errors
     /// The workload does not fit the region.
@@ -400,7 +400,7 @@ impl Stream {
         self.ends_whole = true;
     }
 
-    /// Adapts the budget to a next request that is `bytes` shorter than the sequence says.
+    /// Adapts to a next request that is `bytes` shorter than the sequence says.
     pub fn adjust_budget(&mut self, bytes: i64) {
         self.settle();
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
@@ -414,19 +414,19 @@ impl Stream {
         self.budget == 0 || now >= self.deadline
     }
 
-    /// Sets the operation of the next request.
+    /// Sets the next request's operation.
     pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
 
-    /// Counts the latency of a request from `since`.
+    /// Counts the latency from `since`.
     pub fn was_due(&mut self, slot: u32, since: Nanos, now: Nanos) {
         let since = since.clamp(self.began, now);
         self.slots[slot as usize].since = since;
         self.not_served += now - since;
     }
 
-    /// Returns when a request was due or, without a schedule, issued.
+    /// Returns when the request was due or, without a schedule, issued.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }
@@ -443,20 +443,19 @@ impl Stream {
         self.deadline
     }
 
-    /// Returns when the next request is due; `None` without a schedule.
+    /// Returns `None` without a schedule.
     pub fn next_due(&self) -> Option<Nanos> {
         self.pace.as_ref().map(|pace| self.began + pace.due())
     }
 
-    /// Delays the schedule by a pause that it does not catch up with.
+    /// Adds a pause that the schedule does not catch up with.
     pub fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         if let Some(pace) = &mut self.pace {
             pace.skip(moved);
         }
     }
 
-    /// Frees the slot of a failed request without counting it, for a source that continues after
-    /// errors.
+    /// Frees a failed request's slot without counting it, for a source that continues after errors.
     #[cold]
     pub fn abandon(&mut self, slot: u32, now: Nanos) {
         self.advance_clock(now);
@@ -475,7 +474,7 @@ impl Stream {
         self.advance_clock(now.max(self.last_event));
     }
 
-    /// Returns when the run began, with the ramp.
+    /// Includes the ramp.
     pub fn began(&self) -> Nanos {
         self.began
     }
@@ -485,7 +484,7 @@ impl Stream {
         self.last_event
     }
 
-    /// Returns the number of requests completed in the measured part.
+    /// Counts requests completed in the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
     }
@@ -494,7 +493,7 @@ impl Stream {
         self.before + self.completed()
     }
 
-    /// Returns the bytes completed in the measured part.
+    /// Counts bytes completed in the measured part.
     pub fn completed_bytes(&self) -> u64 {
         self.bytes - self.bytes_before
     }
@@ -508,15 +507,14 @@ impl Stream {
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// Returns the requests and the measured time until the deadline; `None` if the stream ended
-    /// earlier.
+    /// Returns requests and measured time until the deadline; `None` if the stream ended earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
             .then(|| (in_time, self.deadline - self.measured_from))
     }
 
-    /// Returns the mean number of requests in flight in the measured part.
+    /// Returns mean requests in flight in the measured part.
     pub fn mean_depth(&self) -> f64 {
         let others = self.passed_in_flight(self.last_event).saturating_add(self.abandoned_ns);
         let time = self.latencies_ns().saturating_add(others).saturating_sub(self.not_served);
@@ -527,7 +525,7 @@ impl Stream {
         self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
-    /// Returns the mean time from issue to completion.
+    /// Averages from issue to completion.
     pub fn mean_service_ns(&self) -> f64 {
         let served = self.latencies_ns().saturating_sub(self.not_served);
         served as f64 / self.completed().max(1) as f64
@@ -543,7 +541,7 @@ impl Stream {
         }
     }
 
-    /// Returns the latencies of reads, then of writes.
+    /// Returns latencies of reads, then of writes.
     pub fn latency(&self) -> &[Histogram; 2] {
         &self.latency
     }

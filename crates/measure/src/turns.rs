@@ -1,5 +1,4 @@
-//! Measures two arms in turn until each question is decided or the time is up. A block of four runs
-//! is ABBA or BAAB, so drift cancels out.
+//! Measures two arms in turn. A block of four runs is ABBA or BAAB, so drift cancels out.
 
 use crate::stats::{MIN_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
@@ -7,16 +6,16 @@ use workload::rng::SplitMix64;
 
 const CHANCE: f64 = 0.05;
 
-/// The values of a block by arm, value and turn.
+/// A block's values by arm, value and turn.
 pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// The relative half width of a change's interval at which a question is decided.
+    /// A change's relative half width that decides a question.
     pub until: f64,
     /// The time for all questions; each gets its minimum number of blocks anyway.
     pub budget_ns: Nanos,
-    /// The maximum per question; if runs differ, it is [`MIN_BLOCKS`] or more.
+    /// The maximum per question; [`MIN_BLOCKS`] or more if runs differ.
     pub max_blocks: usize,
     /// Closes a question once arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
@@ -33,7 +32,7 @@ impl Limits {
 
 #[derive(Debug)]
 pub enum Stop<E> {
-    /// This question cannot be answered; the others continue.
+    /// No answer; the other questions continue.
     Question(String),
     /// The user's interrupt; the blocks so far count if they are enough.
     Interrupted(E),
@@ -44,7 +43,7 @@ pub enum Stop<E> {
 pub trait Arms<const N: usize> {
     type Error;
 
-    /// Returns the time in ns, from an arbitrary start.
+    /// Returns ns, from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// Runs arm 0 or 1; returns the values, the rate first.
@@ -57,7 +56,7 @@ pub trait Arms<const N: usize> {
     fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
 }
 
-/// The blocks of one question.
+/// One question's blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,
@@ -73,13 +72,13 @@ pub struct Turns<const N: usize> {
 }
 
 impl<const N: usize> Turns<N> {
-    /// Returns the number of questions still open when the time was up.
+    /// Counts questions still open when the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }
 }
 
-/// Measures the arms until each question is decided or the time is up.
+/// Ends when each question is decided or the time is up.
 ///
 /// # Errors
 /// An error that ends the measurement, or an interrupt before any result.

@@ -1,5 +1,5 @@
-//! Runs with verification: writes carry self-describing data, reads are checked, and everything
-//! written is read back.
+//! Verification: writes carry self-describing data, reads are checked, and everything written is
+//! read back.
 
 use crate::live::SecondLog;
 use crate::observed::{Observed, Observer};
@@ -39,7 +39,7 @@ impl Verification {
         self.faults.values().sum()
     }
 
-    /// Describes the bytes that could not be judged, in a sentence.
+    /// Returns a sentence about bytes that could not be judged.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
         (self.unjudged_bytes > 0).then(|| {
@@ -61,18 +61,18 @@ impl Verification {
     }
 }
 
-/// Shared by all streams of a verifying run.
+/// One for all streams of a run.
 #[derive(Debug)]
 pub struct VerifyStats {
     verifier: Verifier,
     log: Option<Mutex<Log<File>>>,
     found: Mutex<Verification>,
-    /// An error in the log, which must then not be trusted.
+    /// The log must then not be trusted.
     log_error: Mutex<Option<io::Error>>,
 }
 
 impl VerifyStats {
-    /// Creates the statistics of a run. Every write is recorded in `log`.
+    /// Records every write in `log`.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -86,7 +86,7 @@ impl VerifyStats {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns an error in the log, only once.
+    /// Returns the log's error only once.
     pub fn log_error(&self) -> Option<io::Error> {
         self.log_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -227,7 +227,7 @@ impl RequestSource for ReadBack<'_> {
     }
 }
 
-/// Reads back what was written, past the page cache or after dropping it.
+/// Reads past the page cache or after dropping it.
 ///
 /// # Errors
 /// The target cannot be read.
@@ -263,7 +263,7 @@ pub fn read_back<M: Machine>(
 }
 
 /// Reads back everything after the last run. `run` distinguishes runs of the same workload;
-/// `fill_seed` is that of the initial data. Each write is in `log` before it is issued.
+/// `fill_seed` is the initial data's. Each write is in `log` before it is issued.
 ///
 /// # Errors
 /// An interrupt; a workload that cannot be verified; a log that cannot be written; a target that

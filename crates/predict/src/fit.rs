@@ -1,4 +1,4 @@
-//! Calibration: fits a preset's free numbers to measurements, and validates on held-out points.
+//! Fits a preset's free numbers to measurements, and validates on held-out points.
 
 mod free;
 mod start;
@@ -27,9 +27,9 @@ pub struct FitPoint {
     pub request_bytes: u32,
     pub depth: u32,
     pub region_bytes: u64,
-    /// The measured throughput, uncached.
+    /// Measured without a cache.
     pub throughput_bytes_per_s: f64,
-    /// Half of its 95 % interval over the throughput; 0 if unknown.
+    /// Half of the 95 % interval over the throughput; 0 if unknown.
     pub uncertainty: f64,
 }
 
@@ -41,9 +41,9 @@ impl FitPoint {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fitted {
-    /// The path in the machine file.
+    /// In the machine file.
     pub path: String,
-    /// The value before; `None` if the machine did not have this number.
+    /// `None` if the machine did not have this number.
     pub before: Option<f64>,
     pub after: f64,
 }
@@ -69,14 +69,14 @@ pub struct Fit {
     pub setup: Setup,
     pub fitted: Vec<Fitted>,
     pub points: Vec<Judged>,
-    /// Weighted mean of |ln (predicted / measured)| over the points used in the fit.
+    /// Weighted mean of |ln (predicted / measured)| over the fitted points.
     pub loss: f64,
     pub fitted_median_error: f64,
     pub held_out_median_error: f64,
 }
 
 impl Fit {
-    /// Returns the machine as a file for [`Setup::parse`].
+    /// Returns text for [`Setup::parse`].
     ///
     /// # Errors
     /// None is expected.
@@ -85,7 +85,7 @@ impl Fit {
     }
 }
 
-/// The largest region to simulate: beyond it only seeks grow, and slowly.
+/// Beyond it only seeks grow, and slowly.
 const LARGEST_REGION: u64 = 64 << 30;
 
 fn workload(point: &FitPoint) -> Workload {
@@ -104,9 +104,9 @@ fn predicted(setup: &Setup, point: &FitPoint) -> Result<f64> {
     Ok(predict(setup, &workload(point))?.throughput_bytes_per_s)
 }
 
-/// Returns the weighted mean of the absolute log ratios: twice too fast is as wrong as twice too
-/// slow. Small residuals count squared, large ones linearly, so every point matters and no outlier
-/// dominates (P. J. Huber, "Robust estimation of a location parameter", 1964, in its smooth form).
+/// Takes log ratios: twice too fast is as wrong as twice too slow. Small residuals count squared,
+/// large ones linearly, so every point matters and no outlier dominates (P. J. Huber, "Robust
+/// estimation of a location parameter", 1964, in its smooth form).
 fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for point in points {
@@ -120,18 +120,17 @@ fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
 /// The loss turns linear at a usual measurement error.
 const LINEAR_FROM: f64 = 0.15;
 
-/// Fits the drive's free numbers first, then also the processor's: a busy thread and a busy device
-/// look alike, and processors are better known.
+/// Fits the drive first, then also the processor: a busy thread and a busy device look alike, and
+/// processors are better known.
 fn search(setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let drive = |path: &str| path.starts_with("drives.");
     let (setup, _) = descend(setup, points, 1.0, drive)?;
     descend(setup, points, SMALL_STEP, |_| true)
 }
 
-/// The first step, as a power of e, once the drive's numbers are fitted.
+/// The first step, as a power of e, once the drive is fitted.
 const SMALL_STEP: f64 = 0.25;
 
-/// Fits by coordinate descent.
 fn descend(
     mut setup: Setup,
     points: &[&FitPoint],
@@ -198,7 +197,7 @@ fn held_out(count: usize, seed: u64) -> Vec<bool> {
     out
 }
 
-/// Calibrates a machine; a random third of the points (by `seed`) is held out for validation.
+/// Holds out a random third of the points (by `seed`) for validation.
 ///
 /// # Errors
 /// Fewer than 9 points, a throughput that is not positive, a point that the machine cannot run.
@@ -239,10 +238,10 @@ pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
 }
 
-/// Calibrates each machine; returns the one with the smallest loss, without the held-out points.
+/// Returns the fit with the smallest loss, without the held-out points.
 ///
 /// # Errors
-/// As for [`fit`].
+/// As [`fit`].
 pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> {
     let fits = std::thread::scope(|scope| {
         let start = |base| {
@@ -278,7 +277,7 @@ fn check(points: &[FitPoint]) -> Result<()> {
     Ok(())
 }
 
-/// The minimum number of points for a fit.
+/// The minimum for a fit.
 pub const MIN_POINTS: usize = 9;
 
 #[cfg(test)]

@@ -1,8 +1,5 @@
-//! Uses of simulated machines: comparison with published figures, calibration, what-if predictions,
-//! also for the answer of a study, and cache simulation for a trace.
-//!
-//! A prediction is a [`workload::Workload`] on a [`twin::Twin`], driven by the same streams that
-//! measure real machines.
+//! Uses of simulated machines. A prediction is a [`workload::Workload`] on a [`twin::Twin`], driven
+//! by the same streams that measure real machines.
 
 mod error;
 pub mod fit;

@@ -1,5 +1,5 @@
-//! Predicts changes to a simulated machine: one more or a faster part, enough requests outstanding,
-//! no write caches.
+//! Predicts a simulated machine with one more or a faster part, enough requests outstanding, or no
+//! write caches.
 
 use crate::whatif::{predict, what_if};
 use machine::Op;
@@ -11,7 +11,7 @@ use workload::{OpKind, Pattern};
 /// Smaller gains are not worth a part.
 const MIN_GAIN: f64 = 1.05;
 
-/// A setting is good enough at this share of the best.
+/// The share of the best that is good enough.
 const GOOD_ENOUGH: f64 = 0.9;
 
 const REQUEST: u32 = 64 * KIB as u32;
@@ -22,8 +22,8 @@ const MAX_DEPTH_PER_DRIVE: u32 = 4;
 
 const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
 
-/// Adds the effect of duplicating the part that limits a peak, and how many outstanding requests
-/// the machine needs. Skips changes that the machine refuses.
+/// Adds the effect of duplicating the part that limits a peak, and the outstanding requests that
+/// the machine needs. Skips changes that it refuses.
 pub fn add(setup: &Setup, results: &mut Results) {
     let Some(answer) = &mut results.answer else { return };
     let limits = answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak);
@@ -73,7 +73,7 @@ fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted>
     predicted(setup, limit.op, (request, depth), words, change, MIN_GAIN)
 }
 
-/// Returns the number of buses that serve all drives; `None` if one suffices.
+/// Returns `None` if one bus suffices for all drives.
 fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
     let rate = |disks: u32| {
         rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE)
@@ -118,8 +118,7 @@ fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     predicted(setup, OpKind::Write, (REQUEST, 1), words, change, 0.0)
 }
 
-/// Returns the bytes per second of sequential 64 KiB requests; `None` if the machine refuses the
-/// change.
+/// Uses sequential 64 KiB requests; `None` if the machine refuses the change.
 fn rate_of(setup: &Setup, change: &str, op: OpKind, depth: u32) -> Option<f64> {
     let mut setup = setup.clone();
     setup.apply(change).ok()?;
@@ -130,7 +129,7 @@ fn kind(op: OpKind) -> Op {
     if op == OpKind::Write { Op::Write } else { Op::Read }
 }
 
-/// `shape` is the size of the requests and how many are outstanding.
+/// Takes request size and depth as `shape`.
 fn predicted(
     setup: &Setup,
     op: OpKind,

@@ -3,7 +3,7 @@ use machine::{CacheState, Engine, Machine, Nanos, Op, Usage};
 use twin::{Target, Twin};
 use workload::{Stop, Workload};
 
-/// The result of a workload.
+/// A workload's result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub bytes: u64,
@@ -18,24 +18,23 @@ impl Outcome {
         (self.usage.elapsed_ns + self.usage.sync_ns.unwrap_or(0)).max(1) as f64 * 1e-9
     }
 
-    /// Returns the throughput, including syncs.
+    /// Includes syncs.
     pub fn bytes_per_s(&self) -> f64 {
         self.bytes as f64 / self.seconds()
     }
 
-    /// Returns requests per second, including syncs.
+    /// Includes syncs.
     pub fn iops(&self) -> f64 {
         self.requests as f64 / self.seconds()
     }
 
-    /// Returns the processor time per MiB (2^20 bytes), in ms.
+    /// Returns ms per 2^20 bytes.
     pub fn cpu_ms_per_mib(&self) -> f64 {
         self.usage.cpu.system_ns as f64 * 1e-6 / (self.bytes as f64 / f64::from(1 << 20))
     }
 }
 
-/// Returns the workload of the 1997 study's test program: a sequential, unbuffered pass over 100
-/// MB.
+/// Returns the 1997 study's test program: a sequential, unbuffered pass over 100 MB.
 pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     let file = 100 << 20;
     Workload {
@@ -50,10 +49,10 @@ pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     }
 }
 
-/// Runs a workload once; a simulated machine repeats it exactly.
+/// Runs once; a simulated machine repeats it exactly.
 ///
 /// # Errors
-/// A workload that is invalid for this target, access the machine does not support.
+/// A workload that is invalid for this target, unsupported access.
 pub fn run(twin: &Twin, target: &Target, workload: &Workload) -> Result<Outcome> {
     let facts = twin.target_facts(target);
     let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };

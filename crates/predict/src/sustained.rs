@@ -8,9 +8,9 @@ use serde::Serialize;
 use twin::description::{CachedFlashDrive, CloudVolume, Drive};
 use twin::{Setup, Twin};
 
-/// Requests up to this size are limited in number, larger ones in bytes.
+/// Larger requests are limited in bytes, others in number.
 const COUNTED_BYTES: u32 = 64 << 10;
-/// The time limit of the check of the fitted machine, which takes no real time.
+/// The check's time limit; simulation takes no real time.
 const CHECK_NS: u64 = 200_000_000_000_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,7 +20,7 @@ pub struct FittedNumber {
     pub after: f64,
 }
 
-/// A quantity of the run, and of the same run on the fitted machine.
+/// A quantity of the run, and of its repetition on the fitted machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Reproduced {
     pub name: &'static str,
@@ -36,8 +36,6 @@ pub struct SustainedFit {
 }
 
 impl SustainedFit {
-    /// Returns the machine as TOML.
-    ///
     /// # Errors
     /// A description that has no TOML: a bug.
     pub fn machine_file(&self) -> Result<String> {
@@ -45,7 +43,7 @@ impl SustainedFit {
     }
 }
 
-/// Returns the machine whose drive has such a reserve.
+/// Names a machine whose drive has such a reserve.
 pub fn base(result: &SustainedResult) -> Option<&'static str> {
     Some(match result.reserve?.kind {
         ReserveKind::Credit if result.settings.request_bytes <= COUNTED_BYTES => "cloud-burst",
@@ -120,11 +118,11 @@ fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reser
     all
 }
 
-/// A quota of a volume: its keys, its rate, the rate of its burst, and its credit.
+/// A volume's quota: keys and numbers of its rate, burst rate and credit.
 struct Quota<'a> {
     keys: [&'static str; 3],
     numbers: [&'a mut f64; 3],
-    /// Bytes for one unit of what it counts.
+    /// Bytes per unit that it counts.
     unit: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Block traces: parsing, replay, and cache simulation.
+//! Replay of block traces, and cache simulation.
 
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
@@ -11,10 +11,10 @@ use serde::Serialize;
 use std::io::BufRead;
 use twin::{Setup, Twin, WritePolicy};
 
-/// One request of a trace.
+/// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// The time of issue from the start of the trace.
+    /// From the trace's start to the issue.
     pub time_ns: Nanos,
     pub op: Op,
     pub offset: u64,
@@ -29,21 +29,21 @@ pub fn parse(text: &str) -> Result<Vec<Record>> {
     read(std::io::Cursor::new(text.to_owned().into_bytes()))
 }
 
-/// The maximum number of requests, which are kept in memory, 24 B each.
+/// Kept in memory, 24 B each.
 const MAX_RECORDS: usize = 1 << 25;
-/// Files of a trace follow one another, each at a multiple of this.
+/// Files follow one another, each at a multiple of this.
 const FILE_STEP: u64 = 1 << 40;
 
-/// Reads a trace like [`parse`], but a part at a time.
+/// Reads as [`parse`], but a part at a time.
 ///
 /// # Errors
-/// As [`parse`]; a trace that cannot be read, more than 2^25 requests.
+/// As [`parse`]; an unreadable trace, more than 2^25 requests.
 pub fn read(from: impl BufRead + Send + 'static) -> Result<Vec<Record>> {
     records(apptrace::foreign::read(from)?.events().1)
 }
 
-/// Returns the reads and writes of a trace. Each file or device has its own part of the addresses;
-/// the first begins at 0.
+/// Returns reads and writes. Each file or device has its own part of the addresses; the first
+/// begins at 0.
 ///
 /// # Errors
 /// A fault of the trace, no reads and writes, more than 2^25 of them.
@@ -95,11 +95,11 @@ pub struct Replay {
     pub waited_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// The share of the bytes served by the RAM cache, if there is one.
+    /// Share of the bytes, if there is a RAM cache.
     pub cache_hits: Option<f64>,
 }
 
-/// Replays a trace on a machine, past its file-system cache.
+/// Bypasses the machine's file-system cache.
 ///
 /// # Errors
 /// Access the machine does not support.
@@ -145,7 +145,7 @@ struct Replayer<'a> {
     bytes: u64,
 }
 
-/// The maximum depth: beyond it a timed replay falls behind, as a real computer would.
+/// Beyond it a timed replay falls behind, as a real computer would.
 const MAX_DEPTH: u32 = 1024;
 
 impl<'a> Replayer<'a> {
@@ -222,12 +222,12 @@ fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
     record.offset / CACHE_BLOCK..=(record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK
 }
 
-/// Counts the accesses to blocks of [`CACHE_BLOCK`] bytes.
+/// Counts accesses to blocks of [`CACHE_BLOCK`] bytes.
 pub fn accesses(records: &[Record]) -> u64 {
     records.iter().map(|record| blocks_of(record).count() as u64).sum()
 }
 
-/// Estimates the distinct bytes of a trace from one block in 64.
+/// Estimates the distinct bytes from one block in 64.
 pub fn footprint(records: &[Record]) -> f64 {
     distances(records, StackDistances::sampled(1.0 / 64.0)).blocks() * CACHE_BLOCK as f64
 }
@@ -239,7 +239,7 @@ fn distances(records: &[Record], mut distances: StackDistances) -> StackDistance
     distances
 }
 
-/// How a miss-ratio curve is counted.
+/// The counting of a miss-ratio curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counting {
     Exact,
@@ -248,17 +248,17 @@ pub enum Counting {
     Both(f64),
 }
 
-/// Miss ratios of LRU caches by size.
+/// Miss ratios of LRU caches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MissCurve {
-    /// Distinct bytes, estimated for a sample.
+    /// Estimated for a sample.
     pub footprint_bytes: f64,
     pub exact: Option<Vec<MissRatio>>,
     pub sampled: Option<Sampled>,
 }
 
 impl MissCurve {
-    /// Returns the more accurate of the two curves.
+    /// Returns the more accurate curve.
     pub fn best(&self) -> &[MissRatio] {
         self.exact
             .as_deref()
@@ -267,13 +267,13 @@ impl MissCurve {
     }
 }
 
-/// A miss-ratio curve of a sample of the blocks.
+/// A curve from a sample of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sampled {
     pub share: f64,
     pub curve: Vec<MissRatio>,
     /// The maximum error against the exact curve or, without one, half of the largest difference
-    /// between two halves of the sample.
+    /// between halves of the sample.
     pub error: f64,
     pub error_estimated: bool,
 }
@@ -282,7 +282,7 @@ fn max_difference(a: &[MissRatio], b: &[MissRatio]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
 }
 
-/// Counts the miss ratios over cache sizes in bytes.
+/// Takes cache sizes in bytes.
 pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> MissCurve {
     let curve = |distances: &StackDistances| distances.curve(CACHE_BLOCK, sizes.iter().copied());
     let all = (!matches!(counting, Counting::Sampled(_)))
@@ -309,7 +309,7 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
     MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
 }
 
-/// The factors by which a RAM cache speeds up a trace.
+/// Speed-up factors of a RAM cache.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
     pub cache_bytes: u64,
@@ -317,7 +317,7 @@ pub struct CacheGain {
     pub write_through: f64,
 }
 
-/// Replays a trace with RAM caches of these sizes, and without one.
+/// Replays also without a RAM cache.
 ///
 /// # Errors
 /// Access the machine does not support.

@@ -12,12 +12,12 @@ pub struct Prediction {
     pub throughput_bytes_per_s: f64,
     pub iops: f64,
     pub latency_ns: u64,
-    /// Processor time per MiB (2^20 bytes).
+    /// A MiB is 2^20 bytes.
     pub cpu_ms_per_mib: f64,
-    /// The limit by the verdict of a study: the busiest part, the program's thread, or `latency` if
-    /// nothing is busy.
+    /// By a study's verdict: the busiest part, the program's thread, or `latency` if nothing is
+    /// busy.
     pub bottleneck: String,
-    /// The share of time in which the limit was busy; `None` for `latency`.
+    /// `None` for `latency`.
     pub busy_share: Option<f64>,
 }
 
@@ -39,11 +39,11 @@ pub struct Comparison {
     pub workload: String,
     pub before: Prediction,
     pub after: Prediction,
-    /// The throughput after over that before.
+    /// Throughput after over before.
     pub gain: f64,
 }
 
-/// Changes, and their effect on each workload.
+/// Effects on each workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatIf {
     pub machine: String,
@@ -51,10 +51,10 @@ pub struct WhatIf {
     pub comparisons: Vec<Comparison>,
 }
 
-/// Predicts one workload on an unused machine, as `halfpower run` measures it.
+/// Predicts on an unused machine, as `halfpower run` measures.
 ///
 /// # Errors
-/// A workload that is invalid for this target, access the machine does not support.
+/// A workload that is invalid for this target, unsupported access.
 pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     let twin = Twin::new(setup.clone());
     let mut volume = twin.volume();
@@ -74,10 +74,10 @@ pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
 }
 
 /// Compares a machine with itself after `changes`: settings (see [`twin::settings::SETTINGS`]), and
-/// `request=SIZE` and `depth=N` of the workloads.
+/// the workloads' `request=SIZE` and `depth=N`.
 ///
 /// # Errors
-/// An invalid setting, or access the machine does not support.
+/// An invalid setting, or unsupported access.
 pub fn what_if(base: &Setup, changes: &str, workloads: &[(String, Workload)]) -> Result<WhatIf> {
     let (mut setup, mut rest, mut of_workload) = (base.clone(), Vec::new(), Vec::new());
     for change in changes.split(',').map(str::trim).filter(|change| !change.is_empty()) {

@@ -5,7 +5,7 @@ use crate::{Data, Workload};
 use machine::fill_random;
 use std::sync::Arc;
 
-/// Unit of deduplication and compression. Other request sizes use 512 B sectors.
+/// Deduplication's and compression's unit. Other request sizes use 512 B sectors.
 pub const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
 /// A stamp makes a block unique within the run.
@@ -13,7 +13,7 @@ const STAMP_BYTES: usize = 16;
 /// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
 /// repeat in it.
 const RECORD_BYTES: u32 = 128 << 10;
-/// Source of bodies: several records, but small enough for an L2 cache.
+/// Several records, but small enough for an L2 cache.
 const POOL_BYTES: usize = 1 << 20;
 const TEMPLATES: u64 = 16;
 
@@ -45,20 +45,20 @@ pub struct Filler {
     pool: Option<Arc<[u8]>>,
     position: usize,
     counter: u64,
-    /// Makes the first half of every stamp.
+    /// For the first half of every stamp.
     seed: u64,
     repeated_seed: u64,
-    /// Makes the second half of every stamp.
+    /// For the second half of every stamp.
     tag: u64,
 }
 
-/// Returns the bytes of a block before its zeros.
+/// Returns the bytes before the zeros.
 fn head_of(len: usize, compressible_percent: u8) -> usize {
     len - len * usize::from(compressible_percent.min(100)) / 100
 }
 
 impl Filler {
-    /// Creates the filler of source 0.
+    /// Creates source 0's filler.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
@@ -95,8 +95,8 @@ impl Filler {
         self.pool.is_some()
     }
 
-    /// Fills a source's buffers before its first write. Each starts at a multiple of the block or,
-    /// with odd request sizes, anywhere.
+    /// Fills buffers before the first write. Each starts at a multiple of the block or, with odd
+    /// request sizes, anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
         if self.data.compressible_percent > 0 {
@@ -107,7 +107,7 @@ impl Filler {
         }
     }
 
-    /// Prepares the buffer of one write.
+    /// Prepares one write's buffer.
     #[inline]
     pub fn stamp(&mut self, buffer: &mut [u8]) {
         if self.pool.is_some() {

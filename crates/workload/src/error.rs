@@ -1,4 +1,4 @@
-/// Why a workload is invalid, and how to fix it.
+/// Why a workload is invalid, and the fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("{what}: {why}; {hint}")]

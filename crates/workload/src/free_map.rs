@@ -1,6 +1,6 @@
-//! A map of free blocks, for drawing each block once.
+//! For drawing each block once.
 
-/// A hierarchical bitmap: finding the next free block takes one step per level.
+/// A hierarchical bitmap, searched in one step per level.
 ///
 /// ```
 /// let mut map = workload::FreeMap::new(100);
@@ -9,7 +9,7 @@
 /// ```
 #[derive(Debug, Clone)]
 pub struct FreeMap {
-    /// The bits of taken blocks in level 0; above, those of full words of the level below.
+    /// Level 0 marks taken blocks; the others mark full words of the level below.
     levels: Vec<Vec<u64>>,
     blocks: u64,
     free: u64,
@@ -39,7 +39,7 @@ impl FreeMap {
         self.free == 0
     }
 
-    /// Returns the first free block at or after `from`, wrapping around.
+    /// Finds the first at or after `from`, wrapping around.
     pub fn next_free(&self, from: u64) -> Option<u64> {
         self.at_or_behind(from).or_else(|| self.at_or_behind(0))
     }

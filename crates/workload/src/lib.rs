@@ -1,4 +1,4 @@
-//! Workload generation: access patterns, mixes, streams, data, and small-file generators.
+//! Workload generation.
 
 mod check;
 mod data;

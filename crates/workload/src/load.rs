@@ -1,4 +1,4 @@
-//! A load that changes over time, and the intervals whose latencies are kept apart.
+//! Load that changes over time, and intervals whose latencies are kept apart.
 
 use crate::check::{MAX_RATE_IOPS, refuse};
 use crate::{Error, Workload};
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum number of a load's steps and a run's intervals.
+/// The limit of a load's steps and a run's intervals.
 pub const MAX_INTERVALS: usize = 1000;
 
 const LONGEST_STEP: usize = 60;
@@ -25,35 +25,31 @@ pub struct LoadStep {
     pub duration_ns: Nanos,
 }
 
-/// Formats a step as for `--load`: `1000:30s`.
+/// Formats as for `--load`: `1000:30s`.
 impl fmt::Display for LoadStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.rate_iops, time_option(self.duration_ns))
     }
 }
 
-/// Formats an exact time as an option: `30s`, `1500ms`.
+/// Formats an exact time: `30s`, `1500ms`.
 pub(crate) fn time_option(ns: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
 }
 
-/// Parses the steps of a load from an option: `1000:30s,5000:60s`.
+/// Parses an option: `1000:30s,5000:60s`. The error shows the wrong step, and how to write it.
 ///
 /// ```
 /// let steps = workload::parse_load("1000:30s,0:500ms").unwrap();
 /// assert_eq!((steps[0].rate_iops, steps[1].duration_ns), (1000.0, 500_000_000));
 /// ```
-///
-/// # Errors
-/// The wrong step, and how to write it.
 pub fn parse_load(text: &str) -> Result<Vec<LoadStep>, String> {
     limited(text.split(',').map(|step| step_of(step, ':')).collect::<Result<_, _>>()?)
 }
 
-/// Parses a file of `RATE,TIME` lines, with `#` before comments and perhaps a heading, as in a
-/// spreadsheet.
+/// Parses `RATE,TIME` lines, with `#` before comments and perhaps a heading, as in a spreadsheet.
 ///
 /// # Errors
 /// The wrong line, and how to write it.

@@ -1,6 +1,6 @@
 use crate::rng::SplitMix64;
 
-/// Arithmetic mixes small domains badly, so they get a shuffled table.
+/// Arithmetic mixes smaller domains badly, so they get a shuffled table.
 const TABLE: u64 = 1024;
 
 /// A keyed random permutation of `0..n`, in at most 2 KiB for any `n`.
@@ -17,7 +17,7 @@ pub enum Permutation {
 }
 
 impl Permutation {
-    /// Creates a permutation of `0..n`, with `n` of at most 2^63; 0 counts as 1.
+    /// Accepts `n` up to 2^63; 0 counts as 1.
     pub fn new(n: u64, key: u64) -> Self {
         if n > TABLE {
             Permutation::Mixer(Mixer::new(n, key))
@@ -36,7 +36,7 @@ impl Permutation {
     }
 }
 
-/// Fisher and Yates, as given by Durstenfeld (1964).
+/// Shuffles as Fisher and Yates, by Durstenfeld (1964).
 fn shuffled(n: u64, key: u64) -> Box<[u16]> {
     let mut random = SplitMix64::new(key);
     let mut table: Box<[u16]> = (0..n as u16).collect();
@@ -46,7 +46,7 @@ fn shuffled(n: u64, key: u64) -> Box<[u16]> {
     table
 }
 
-/// A keyed permutation of `0..n` without a table.
+/// A keyed permutation without a table.
 ///
 /// Three rounds, each a bijection modulo a power of two. The quadratic x (k + 2x) with an odd key k
 /// (a permutation polynomial: Rivest, "Permutation polynomials modulo 2^w", 2001) propagates low
@@ -65,7 +65,7 @@ pub struct Mixer {
 }
 
 impl Mixer {
-    /// `n` is from 2 to 2^63.
+    /// Accepts `n` from 2 to 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         let mask = n.next_power_of_two() - 1;
         let mut random = SplitMix64::new(key);
@@ -96,8 +96,8 @@ impl Mixer {
         self.places_of(positions, scale, places);
     }
 
-    /// As [`Mixer::places`], compiled for vectors of eight 32-bit numbers: 5 instructions a number
-    /// instead of 23, because SSE2 has no product of 32-bit vectors.
+    /// Compiled for vectors of eight 32-bit numbers: 5 instructions a number instead of 23, because
+    /// SSE2 has no product of 32-bit vectors.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn places_avx2<const N: usize>(

@@ -1,4 +1,4 @@
-//! Random numbers: those of [`machine::rng`].
+//! As [`machine::rng`].
 
 pub use machine::rng::*;
 

@@ -24,11 +24,11 @@ mod purpose {
 #[derive(Debug, Clone)]
 pub enum Cursor {
     Own,
-    /// The threads of a stream share the requests of one thread.
+    /// A stream's threads share the requests of one thread.
     Shared(Arc<AtomicU64>),
 }
 
-/// The infinite requests of one stream: a pure function of the seed, the stream and the index.
+/// A stream's infinite requests: a pure function of the seed, the stream and the index.
 ///
 /// With [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] each stream has a
 /// contiguous part of the region, with [`Pattern::Columns`] some columns. [`Pattern::Together`]
@@ -52,9 +52,9 @@ pub struct Sequence {
     /// Offsets by place modulo [`BATCH`].
     ready: [u64; BATCH],
     ready_ops: [Op; BATCH],
-    /// End of the fast path of [`Sequence::next`]; 0: never used.
+    /// End of [`Sequence::next`]'s fast path; 0: never used.
     short_to: u64,
-    /// The end of the pass, or 0.
+    /// The pass's end, or 0.
     short_pass: u64,
     base: u64,
     request: u32,
@@ -62,7 +62,7 @@ pub struct Sequence {
     varied: Option<Box<Varied>>,
     shared: Option<Arc<AtomicU64>>,
     pass_start: u64,
-    /// Patterns with repetition have one infinite pass.
+    /// Infinite for patterns with repetition.
     pass_len: u64,
     pass: u64,
     blocks: u64,
@@ -119,7 +119,7 @@ impl Choice {
 #[derive(Debug, Clone, Copy)]
 struct Stride {
     step: u64,
-    /// The first `n % step` rounds have one visit more.
+    /// These first `n % step` rounds have one visit more.
     long_rounds: u64,
     /// Visits of a short round; at least 1.
     visits: u64,
@@ -163,7 +163,7 @@ fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
 
-/// Returns the first block and length; lengths differ by at most one.
+/// Returns first block and length; lengths differ by at most one.
 fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
     let at = |k: u32| (u128::from(n) * u128::from(k) / u128::from(parts.max(1))) as u64;
     (at(k), at(k + 1) - at(k))
@@ -182,7 +182,7 @@ impl Pattern {
 }
 
 impl Sequence {
-    /// Creates a sequence in the region (first byte, length).
+    /// Takes `region` as first byte and length.
     ///
     /// # Errors
     /// The stream's part is too small for a request, or the pattern is invalid.
@@ -401,7 +401,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the number of blocks in a pass: requests, or starting positions if sizes differ.
+    /// Returns a pass's requests, or starting positions if sizes differ.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }

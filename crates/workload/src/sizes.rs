@@ -229,8 +229,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Grid patterns need one size; threads with a shared cursor do not know the previous request's
-    /// end.
+    /// Refuses several sizes in grid patterns, and with a shared cursor, whose threads do not know
+    /// the previous request's end.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());

@@ -1,8 +1,7 @@
 use crate::rng::{hash, unit};
 use std::f64::consts::TAU;
 
-/// Draws ranks `0..n`: a share `1 - h` of the draws falls into the first share `h` of the ranks,
-/// recursively.
+/// A share `1 - h` of the draws falls into the first share `h` of the ranks `0..n`, recursively.
 ///
 /// Gray, Sundaresan, Englert, Baclawski and Weinberger, "Quickly generating billion-record
 /// synthetic databases", SIGMOD 1994: the rank is `n u^(ln h / ln(1 - h))` for a uniform `u`.
@@ -13,12 +12,12 @@ pub struct SelfSimilar {
 }
 
 impl SelfSimilar {
-    /// Creates a distribution over `0..n`; `h` is between 0 and 1.
+    /// Requires `h` between 0 and 1.
     pub fn new(n: u64, h: f64) -> Self {
         SelfSimilar { n: n.max(1), exponent: h.ln() / (-h).ln_1p() }
     }
 
-    /// Draws a rank for `index` in the stream `seed`.
+    /// Draws for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let place = self.n as f64 * unit(hash(seed, index)).powf(self.exponent);
         (place as u64).min(self.n - 1)
@@ -37,13 +36,13 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Mean (0 to 100) and standard deviation (above 0) are in percent of `n`.
+    /// Takes mean (0 to 100) and standard deviation (above 0) in percent of `n`.
     pub fn new(n: u64, mean_percent: f64, deviation_percent: f64) -> Self {
         let whole = n.max(1) as f64 / 100.0;
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }
     }
 
-    /// Draws a number for `index` in the stream `seed`.
+    /// Draws for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;

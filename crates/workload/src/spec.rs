@@ -1,4 +1,4 @@
-//! A workload as data.
+//! Workloads as data.
 
 use crate::load::LoadStep;
 use machine::{
@@ -117,7 +117,7 @@ impl SizeMix {
         }
     }
 
-    /// Returns the mean in bytes.
+    /// Returns bytes.
     pub fn mean(&self) -> f64 {
         match self {
             SizeMix::Range { min_bytes, max_bytes, unaligned: false } => {
@@ -347,8 +347,8 @@ impl Workload {
         self.depth.saturating_mul(self.threads)
     }
 
-    /// Returns the combined workload of this many clients of one machine. A region grows to at
-    /// least one request of each stream.
+    /// Combines this many clients of one machine. A region grows to at least one request of each
+    /// stream.
     pub fn of_clients(&self, clients: u32) -> Workload {
         let all = u64::from(clients);
         let times = |bytes: u64| bytes.saturating_mul(all);
@@ -379,7 +379,7 @@ impl Workload {
         }
     }
 
-    /// Returns the first byte and length in a target of `size_bytes`.
+    /// Returns first byte and length.
     pub fn region(&self, size_bytes: u64) -> (u64, u64) {
         let start = self.region_start_bytes.min(size_bytes);
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))

@@ -2,7 +2,7 @@
 
 use crate::rng::{hash, unit};
 
-/// Draws ranks `1..=n` with probability proportional to `rank^-theta`, for any `theta > 0`.
+/// Ranks `1..=n` have probabilities proportional to `rank^-theta`, for any `theta > 0`.
 ///
 /// Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from
 /// monotone discrete distributions", ACM Transactions on Modeling and Computer Simulation 6(3),
@@ -24,7 +24,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Creates a distribution; `theta` must be above 0 and finite.
+    /// Requires a finite `theta` above 0.
     pub fn new(n: u64, theta: f64) -> Self {
         let n = n.max(1);
         let mut zipf = Zipf { n, theta, low: 0.0, high: 0.0, squeeze: 0.0 };
@@ -34,7 +34,7 @@ impl Zipf {
         zipf
     }
 
-    /// Returns the rank that the stream `seed` draws for `index`.
+    /// Returns the rank for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;

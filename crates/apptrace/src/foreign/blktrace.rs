@@ -1,8 +1,6 @@
 //! blktrace's binary files, one per processor: `struct blk_io_trace` (Linux,
-//! include/uapi/linux/blktrace_api.h), in the byte order of the traced computer.
-//!
-//! A request begins when it is queued (Q) and ends when it completes (C). Without Q, it begins at
-//! its issue to the device (D).
+//! include/uapi/linux/blktrace_api.h), in the traced computer's byte order. A request lasts from
+//! its queueing (Q) or, without Q, its issue (D) to its completion (C).
 
 use super::text::Names;
 use super::{ForeignError, Reader, Result};
@@ -12,21 +10,21 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// The upper three bytes of the magic number; the lowest is the version.
+/// The lowest byte is the version.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
 /// Messages have up to 128 bytes, pass-through commands a few more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
-/// If more requests have no known end, the earliest are given up.
+/// Beyond it, the earliest requests without a known end are given up.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_FILES: usize = 4096;
 
 const QUEUE: u16 = 1;
 const ISSUE: u16 = 7;
 const COMPLETE: u16 = 8;
-/// The write bit of the category, which is the upper half of the action.
+/// A bit of the category, the upper half of the action.
 const WRITES: u16 = 1 << 1;
 const FLUSH: u16 = 1 << 2;
 const PASS_THROUGH: u16 = 1 << 9;
@@ -43,7 +41,7 @@ pub(super) fn is_start(head: &[u8]) -> bool {
     })
 }
 
-/// Returns the files of all processors: `NAME.blktrace.N` with the same NAME.
+/// Returns all processors' files: `NAME.blktrace.N` with the same NAME.
 pub(super) fn files_of(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let base = match name.rsplit_once(".blktrace.") {
@@ -147,14 +145,14 @@ impl Source {
     }
 }
 
-/// Key of a request under way: device, direction, first sector, number.
+/// Device, direction, first sector, number.
 type Place = (u32, bool, u64, u64);
 
 pub(super) struct Blktrace {
     sources: Vec<Source>,
     names: Names,
     comms: HashMap<u32, String>,
-    /// Requests by start, each with its key in `waiting` and whether its end is known.
+    /// By start, each with its key in `waiting` and whether its end is known.
     order: VecDeque<(Request, Place, bool)>,
     first: u64,
     number: u64,

@@ -1,7 +1,5 @@
-//! fio's `write_iolog` and `read_iolog`, versions 2 and 3.
-//!
-//! After the line `fio version 3 iolog`, each line has a time in microseconds since the start, a
-//! file, an action and, for requests, offset and length in bytes. Version 2 has `wait` lines
+//! fio's `write_iolog` and `read_iolog`, versions 2 and 3. A line has microseconds since the start,
+//! a file, an action and, for requests, offset and length in bytes. Version 2 has `wait` lines
 //! instead of times.
 
 use super::text::{Lines, quoted};
@@ -26,7 +24,7 @@ pub enum Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// The time to issue it, since the start.
+    /// The issue time since the start.
     pub at_ns: Nanos,
     pub action: Action,
     /// Index in [`Log::files`].
@@ -47,10 +45,8 @@ pub struct Log<R> {
 }
 
 impl<R: BufRead> Log<R> {
-    /// Reads the first line.
-    ///
     /// # Errors
-    /// It does not begin a log.
+    /// The first line does not begin a log.
     pub fn new(mut from: R) -> Result<Log<R>> {
         const OTHER: &str = "it is not a trace in text: its first line is not 'fio version 3 iolog' (a trace of blktrace is turned into one with halfpower trace convert --to fio-log)";
         let mut first = Vec::new();
@@ -81,12 +77,12 @@ impl<R: BufRead> Log<R> {
         &self.files
     }
 
-    /// Returns whether requests have times: version 3, or a `wait` line so far.
+    /// Returns `true` for version 3, or after a `wait` line.
     pub fn timed(&self) -> bool {
         self.has_times || self.waits
     }
 
-    /// Returns the next action; `None` at the end.
+    /// Returns `None` at the end.
     ///
     /// # Errors
     /// The faulty line.
@@ -159,7 +155,7 @@ impl<R: BufRead> Log<R> {
         Ok(())
     }
 
-    /// Returns the number of the last line read, counted from 1.
+    /// Returns the last line read, counted from 1.
     pub fn line(&self) -> u64 {
         self.lines.line
     }
@@ -196,8 +192,7 @@ impl<R: BufRead + Send> Reader for Log<R> {
     }
 }
 
-/// Writes a log of version 3, in the order of the entries, which are sorted by time. `files` are
-/// the names by number.
+/// Writes version 3. Entries are sorted by time; `files` are names by number.
 ///
 /// ```
 /// use apptrace::foreign::fio_log::{Action, Entry, text};

@@ -1,5 +1,5 @@
-//! Readers of other tools' traces. Each is streamed in bounded memory, detected by its content, and
-//! names the line or byte of a fault.
+//! Readers of other tools' traces: each streams in bounded memory, is detected by content, and
+//! names a fault's line or byte.
 
 mod blktrace;
 mod delimited;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::Path;
 
-/// The names of threads and files are held in memory.
+/// Threads and files, held in memory.
 const MAX_NAMES: usize = 1 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub(crate) type Result<T, E = ForeignError> = std::result::Result<T, E>;
 
 pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 
-/// A trace format of another tool.
+/// A format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Halfpower,
@@ -39,16 +39,16 @@ pub enum Format {
     FioLog,
     Blktrace,
     Delimited(Table),
-    /// The output of `strace -f -ttt -T`.
+    /// From `strace -f -ttt -T`.
     Strace,
 }
 
-/// Tables with commas, one request a line.
+/// Commas, one request a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {
     /// `time_ns,op,offset,bytes`.
     Plain,
-    /// Version 1 of fio's log: `rw,offset,length`.
+    /// fio's log, version 1: `rw,offset,length`.
     FioLog1,
     /// MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
     Msr,
@@ -77,7 +77,7 @@ impl Format {
     }
 }
 
-/// Recognises a format by the first bytes of a trace, at least its first line.
+/// Needs at least the first line in `head`.
 pub fn detect(head: &[u8]) -> Option<Format> {
     if head.starts_with(crate::code::MAGIC) {
         return Some(Format::Halfpower);
@@ -100,7 +100,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
 }
 
 pub(crate) trait Reader: Send {
-    /// Adds the next events; `false` at the end of the trace.
+    /// Returns `false` at the end of the trace.
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
 }
 
@@ -154,7 +154,7 @@ impl Trace {
 /// their start.
 ///
 /// # Errors
-/// No known format. The iterator gives the first fault, and ends there.
+/// No known format. The iterator ends with the first fault.
 pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
     let head = from.fill_buf().map_err(|error| ForeignError::Whole(error.to_string()))?;
     let format = detect(head).ok_or_else(|| {
@@ -186,7 +186,7 @@ const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 /// Detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Opens a trace file. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all
+/// Opens a trace. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all
 /// processors.
 ///
 /// # Errors

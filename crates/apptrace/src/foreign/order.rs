@@ -30,7 +30,7 @@ impl Ord for Waiting {
     }
 }
 
-/// Sorts requests by start. Files and threads pass at once, so before their requests.
+/// Files and threads pass at once, so before their requests.
 pub(super) struct Ordered<I> {
     from: I,
     waiting: BinaryHeap<Waiting>,

@@ -6,7 +6,7 @@ use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
-/// Shows at most 40 characters of untrusted text.
+/// Shows at most 40 untrusted characters.
 pub(super) fn quoted(text: &str) -> String {
     let shown: String = text.chars().take(40).collect();
     let more = if shown.len() < text.len() { "..." } else { "" };
@@ -93,7 +93,7 @@ impl Names {
         Ok(file)
     }
 
-    /// A later file may have the same name.
+    /// Lets a later file have the same name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

@@ -1,5 +1,4 @@
-//! Attributes of a name in an open directory. Opening the file would rewind a tape and wait for a
-//! pipe.
+//! Attributes without opening the file, which would rewind a tape or wait for a pipe.
 
 #[cfg(target_os = "linux")]
 pub(super) use by_handle::{DIRECTORY, link, look};
@@ -14,7 +13,7 @@ pub(super) struct Link {
     pub(super) target: PathBuf,
 }
 
-/// Look-ups with a handle that cannot read or write (`O_PATH`).
+/// Uses handles that cannot read or write (`O_PATH`).
 #[cfg(target_os = "linux")]
 mod by_handle {
     use super::Link;
@@ -52,7 +51,7 @@ mod by_handle {
     }
 }
 
-/// Look-ups by the path, only if it leads to the file that the directory has under the name.
+/// Uses the path, only if it leads to the file that the directory has under the name.
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "tried by the tests"))]
 mod by_path {

@@ -3,7 +3,7 @@ use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
 use super::ratio::fieller;
 
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// The power of the test for [`Change::detectable`].
+/// Power for [`Change::detectable`].
 const POWER: f64 = 0.8;
 
 /// A positive quantity with its standard error.
@@ -12,24 +12,24 @@ pub struct Level {
     mean: f64,
     error: f64,
     degrees: f64,
-    /// The number of runs repeated until they agreed; 0 if it was fixed in advance.
+    /// Repeated until they agreed; 0 if the number was fixed in advance.
     runs: f64,
 }
 
 impl Level {
-    /// Creates a level; `None` unless the mean is positive.
+    /// Returns `None` unless the mean is positive.
     pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
         let sound =
             mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
         sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
-    /// Converts an estimate; `None` unless it is positive.
+    /// Returns `None` unless the estimate is positive.
     pub fn of(estimate: &Estimate) -> Option<Level> {
         Level::of_interval(estimate.mean, [estimate.low, estimate.high], estimate.n_runs)
     }
 
-    /// Creates a level from a 95 % interval; `None` unless the mean is positive.
+    /// Returns `None` unless the mean is positive.
     pub fn of_interval(mean: f64, interval_95: [f64; 2], runs: u64) -> Option<Level> {
         let degrees = match runs {
             0 | 1 => DEGREES_OF_ONE_RUN,
@@ -43,8 +43,8 @@ impl Level {
         Level::new(mean, error, degrees).map(|level| Level { runs, ..level })
     }
 
-    /// Creates a level from one value per run; `None` with fewer than two values, or unless their
-    /// mean is positive.
+    /// Takes one value per run; `None` with fewer than two values, or unless their mean is
+    /// positive.
     pub fn of_runs(runs: &[f64]) -> Option<Level> {
         Level::of(&estimate_values(runs)?)
     }
@@ -69,13 +69,13 @@ impl Level {
 pub struct Change {
     /// The second level over the first.
     pub ratio: f64,
-    /// The lower end of the 95 % interval of the ratio.
+    /// The 95 % interval's lower end.
     pub low: f64,
-    /// The upper end of the interval; infinite if the first level may be zero.
+    /// Infinite if the first level may be zero.
     pub high: f64,
-    /// The p-value: below 0.05 exactly if the interval excludes 1.
+    /// Below 0.05 exactly if the interval excludes 1.
     pub p: f64,
-    /// Change detected 4 times in 5, as a fraction of the first level.
+    /// Detected 4 times in 5, as a fraction of the first level.
     pub detectable: f64,
 }
 
@@ -110,8 +110,8 @@ impl Change {
         }
     }
 
-    /// Computes the change from logarithms of ratios measured under common conditions; the number
-    /// of pairs is fixed in advance. `None` with fewer than two.
+    /// Takes logarithms of ratios measured under common conditions; the number of pairs is fixed in
+    /// advance. `None` with fewer than two.
     pub fn of_pairs(logs: &[f64]) -> Option<Change> {
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let degrees = logs.len() as f64 - 1.0;
@@ -137,8 +137,8 @@ impl Change {
         })
     }
 
-    /// Computes the mean for exactly these questions, with independent errors. `None` if empty, or
-    /// if a change has no finite interval.
+    /// Averages exactly these questions, with independent errors. `None` if empty, or if a change
+    /// has no finite interval.
     pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
         let count = changes.len() as f64;
         let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;

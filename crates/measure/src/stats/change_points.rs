@@ -1,19 +1,18 @@
-//! Lasting changes in a series: E-divisive (Matteson and James, JASA 109, 2014) splits at the
-//! maximum energy distance. As in Hunter (Fleming et al., ICPE 2023), Welch's t-test decides, not a
-//! permutation test: it is deterministic and fast.
+//! E-divisive (Matteson and James, JASA 109, 2014) splits a series at the maximum energy distance.
+//! As in Hunter (Fleming et al., ICPE 2023), Welch's t-test decides, not a permutation test: it is
+//! deterministic and fast.
 
 use super::change::{Change, Level};
 
 const MIN_SIDE: usize = 4;
-/// The maximum p-value. A split is the best of many: 1 of 50 series of 80 values without a change
-/// shows one.
+/// A split is the best of many: 1 of 50 series of 80 values without a change shows one.
 const MAX_P: f64 = 0.0005;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// The first value after the change.
     pub at: usize,
-    /// The change of the mean, up to the neighbouring changes.
+    /// The mean's change, up to the neighbouring changes.
     pub change: Change,
 }
 
@@ -53,7 +52,7 @@ fn search(values: &[f64], first: usize, min_share: f64, splits: &mut Vec<usize>)
     }
 }
 
-/// Finds the split with the maximum energy distance between both sides, scaled by their sizes.
+/// Finds the maximum energy distance, scaled by both sides' sizes.
 fn best_split(values: &[f64]) -> Option<usize> {
     let count = values.len();
     if count < 2 * MIN_SIDE {

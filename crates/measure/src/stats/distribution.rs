@@ -3,12 +3,12 @@ use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::PI;
 
-/// Returns the quantile of the normal distribution; infinite at 0 and 1.
+/// Returns the quantile; infinite at 0 and 1.
 pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 
-/// Returns the probability below `t` in Student's distribution, for any positive `df`.
+/// Returns the probability below `t`, for any positive `df`.
 pub fn student_cdf(t: f64, df: f64) -> f64 {
     // Uses the more accurate of two forms, because either argument may be too close to 1.
     let square = t * t;
@@ -20,9 +20,8 @@ pub fn student_cdf(t: f64, df: f64) -> f64 {
     if t < 0.0 { outside / 2.0 } else { 1.0 - outside / 2.0 }
 }
 
-/// Returns the quantile of Student's distribution for any positive `df`; `student_quantile(0.975,
-/// df)` is the factor of a two-sided 95 % interval. `statrs` 0.18 is wrong for many degrees: 1.83
-/// instead of 1.96 at 0.975 and 10 million.
+/// Accepts any positive `df`; `student_quantile(0.975, df)` is the factor of a two-sided 95 %
+/// interval. `statrs` 0.18 is wrong for many degrees: 1.83 instead of 1.96 at 0.975 and 10 million.
 pub fn student_quantile(p: f64, df: f64) -> f64 {
     if p == 0.5 {
         return 0.0;
@@ -82,7 +81,7 @@ mod tests {
         assert_eq!(normal_quantile(1.0), f64::INFINITY);
     }
 
-    /// The table of Fisher and Yates, two-sided 95 % and 99 %.
+    /// Fisher and Yates's table, two-sided 95 % and 99 %.
     #[test]
     fn student_quantiles_are_those_of_the_tables() {
         for (df, at_95, at_99) in [

@@ -1,5 +1,4 @@
-//! Fits straight lines to measured points: cost = a per request + b per byte, time = fixed + size /
-//! rate.
+//! Straight lines: cost = a per request + b per byte, time = fixed + size / rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,12 +71,11 @@ pub enum FitError {
 /// efficient in normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
-/// The significance level, divided by the number of positions searched.
+/// Divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
 const KNEE_FACTOR: f64 = 1.25;
 
-/// Fits a line by weighted least squares with Huber's weights; errors are proportional to y.
-/// Requires y > 0.
+/// Uses weighted least squares with Huber's weights; errors are proportional to y. Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     if let Some(&(x, y)) =
         points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0))
@@ -118,7 +116,7 @@ struct Robust {
     a: f64,
     b: f64,
     weights: Vec<f64>,
-    /// The expected y of each point, to which errors are proportional.
+    /// Expected y, to which errors are proportional.
     scales: Vec<f64>,
 }
 
@@ -230,7 +228,7 @@ fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     (median(&below), b)
 }
 
-/// Finds a knee by an F test on relative squares.
+/// Uses an F test on relative squares.
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {
@@ -299,7 +297,7 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
 }
 
-/// The last column is the right-hand side. Unknowns beyond `size` are 0.
+/// Takes the last column as the right-hand side. Unknowns beyond `size` are 0.
 fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
     for i in 0..size {
         let pivot = (i..size).max_by(|&p, &q| m[p][i].abs().total_cmp(&m[q][i].abs()))?;

@@ -1,5 +1,5 @@
-//! The half-power point: the smallest setting that reaches half of the peak, after n-half of R. W.
-//! Hockney (Parallel Computers, 1981).
+//! The smallest setting that reaches half of the peak, after n-half of R. W. Hockney (Parallel
+//! Computers, 1981).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,10 +8,10 @@ use super::interval::Estimate;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// The setting: request size (bytes), depth, ...; above zero.
+    /// Request size (bytes), depth, ...; above zero.
     pub x: f64,
     pub y: f64,
-    /// The lower end of the 95 % interval of y.
+    /// The lower end of y's 95 % interval.
     pub low: f64,
     pub high: f64,
 }
@@ -64,9 +64,8 @@ const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;
 
-/// Finds the half-power point of points in any order, relative to a peak: the smallest setting that
-/// reaches half, whatever follows. `None` without points, or if a setting is not positive or a
-/// value not finite.
+/// Finds the smallest setting that reaches half of the peak, whatever follows; points are in any
+/// order. `None` without points, or if a setting is not positive or a value not finite.
 ///
 /// Between settings the curve follows Hockney's law, setting / rate = a + b x setting. The interval
 /// is Fieller's (J. Royal Statistical Society B 16, 1954).
@@ -118,7 +117,7 @@ pub fn half_power(
     Some(HalfPower { half, reached })
 }
 
-/// Smooths points in ascending order of setting: merges one that exceeds the next only by chance.
+/// Takes points in ascending order of setting: merges one that exceeds the next only by chance.
 pub fn smoothed(points: &[Point]) -> Vec<f64> {
     // Rate, its variance, points.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
@@ -180,7 +179,7 @@ impl Law {
         law
     }
 
-    /// Errors are relative to the times, so slow runs do not count for less.
+    /// Takes errors relative to the times, so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -233,7 +232,7 @@ impl Law {
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// Returns the interval of the crossing; `error` is the relative standard error of `half`. An
+    /// Returns the crossing's interval; `error` is the relative standard error of `half`. An
     /// unbounded end is `None`.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.

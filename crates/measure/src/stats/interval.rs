@@ -1,4 +1,4 @@
-//! The *long-run rate* of a measurement with its confidence interval: total work over total time.
+//! The *long-run rate* with its confidence interval: total work over total time.
 //!
 //! Several runs: Student's t of their means, exact for any correlation within runs and spread
 //! between them. From six runs on, linear drift takes a degree of freedom. The half width is at
@@ -56,7 +56,7 @@ impl Estimate {
         [e.mean, e.low, e.high, e.n_effective].iter().all(|v| v.is_finite()).then_some(e)
     }
 
-    /// Estimates `amount / x` from an estimate of x. `None` if x may be zero.
+    /// Estimates `amount / x`; `self` estimates x. `None` if x may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Estimate> {
         let [mean, low, high] = [self.mean, self.high, self.low].map(|x| amount / x);
         let e =
@@ -69,16 +69,16 @@ impl Estimate {
     }
 }
 
-/// The minimum number of slices for the interval of a single run.
+/// The minimum for a single run's interval.
 pub const MIN_SLICES: usize = 8;
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
-/// The maximum half width, as a share, for the upper end of an interval.
+/// The largest half width, as a share, for an interval's upper end.
 const LARGEST_SHARE: f64 = 0.75;
-/// The minimum half width of several runs' interval, in standard errors from their slices.
+/// The minimum half width of several runs, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
-/// Estimates the mean from several runs in order, each of rates in time slices of equal length.
-/// Leave out warm-ups first ([`super::warm_up`]).
+/// Takes several runs in order, each of rates in time slices of equal length. Leave out warm-ups
+/// first ([`super::warm_up`]).
 ///
 /// Repeating until the interval is narrow tends to stop when runs agree by chance: starting with
 /// five runs, the interval covers the true value 91 to 95 % of the time; with three, 89 to 94 %
@@ -95,15 +95,13 @@ pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     }
 }
 
-/// Estimates the mean from one value per run, in order. `None` with fewer than two, or if one is
-/// not finite.
+/// Takes one value per run, in order. `None` with fewer than two, or if one is not finite.
 pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     let runs: Vec<[f64; 1]> = values.iter().map(|&v| [v]).collect();
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
 }
 
-/// Computes the spread between runs; `None` with fewer than two runs, or unless the mean is
-/// positive.
+/// Returns `None` with fewer than two runs, or unless the mean is positive.
 pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     if runs.len() < 2 || !runs.iter().all(|r| all_finite(r)) {
@@ -117,9 +115,8 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     })
 }
 
-/// Estimates the mean of one of many points; `common` is the spread shared by their runs
-/// ([`Spread::in_common`]). Even a single run gets an interval, which includes the difference
-/// between runs.
+/// Uses the spread that many points' runs share ([`Spread::in_common`]). Even a single run gets an
+/// interval, which includes the difference between runs.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
     let alone = estimate_runs(runs);
     let Some(common) = common else { return alone };
@@ -190,7 +187,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     )
 }
 
-/// Returns the standard error of the weighted mean and its degrees of freedom.
+/// Returns the weighted mean's standard error and its degrees of freedom.
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -236,7 +233,7 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
     runs.iter().all(|r| r.iter().all(|&v| v >= 0.0))
 }
 
-/// The variance of the mean of a correlated series, times its length.
+/// The variance of a correlated series' mean, times its length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
     pub variance: f64,
@@ -244,7 +241,7 @@ pub(super) struct LongRunVariance {
 }
 
 impl LongRunVariance {
-    /// Computes the variance of [`MIN_SLICES`] or more values; removes linear drift.
+    /// Takes [`MIN_SLICES`] or more values; removes linear drift.
     pub(super) fn of(series: &[f64]) -> LongRunVariance {
         let n = series.len() as f64;
         let rest = detrended(series);

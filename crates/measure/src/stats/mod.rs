@@ -1,4 +1,4 @@
-//! Pure functions: intervals, steady state, line fits, half-power points.
+//! Pure functions.
 
 mod change;
 mod change_points;

@@ -13,9 +13,9 @@ use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
 use std::ops::Range;
 
-/// Rates that differ by a smaller factor are left to the interval.
+/// Smaller changes are left to the interval.
 const MIN_FACTOR: f64 = 1.25;
-/// The minimum factor of a change that only the gap between the rates shows.
+/// The minimum factor if only the gap between the rates shows a change.
 const GAP_FACTOR: f64 = 1.5;
 /// The minimum factor with fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ
 /// by up to 4 on a loaded machine.
@@ -24,7 +24,7 @@ pub(crate) const FEW_FACTOR: f64 = 2.5;
 const LONE_FACTOR: f64 = 5.0;
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
-/// The one-sided significance level of a step whose place is searched for.
+/// One-sided, of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
 /// The share of pairs of both sides that must be in the order of their means.
@@ -42,19 +42,19 @@ const EXPLAINED: f64 = 0.93;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     pub values: Range<usize>,
-    /// The mean rate; in a gradual course the rate at its beginning or its end.
+    /// The mean; in a gradual course, at its beginning or end.
     pub rate: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// Two or more phases. A value between two of them belongs to neither.
+    /// Two or more. A value between two of them belongs to neither.
     pub phases: Vec<Phase>,
     pub gradual: bool,
 }
 
-/// Finds the phases of a rate; `None` if one rate describes the series. `uncertain`: the
-/// uncertainty of one value, as a share of it.
+/// Returns `None` if one rate describes the series. `uncertain`: one value's uncertainty, as a
+/// share.
 pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     if values.len() < 2 || !values.iter().all(|value| value.is_finite() && *value >= 0.0) {
         return None;
@@ -110,7 +110,7 @@ fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
 
 struct Search<'a> {
     logs: &'a [f64],
-    /// The uncertainty of one value, as a difference of logarithms.
+    /// Of one value, as a difference of logarithms.
     uncertain: f64,
 }
 
@@ -126,7 +126,7 @@ impl Search<'_> {
         }
     }
 
-    /// A value between both sides was measured while the rate changed.
+    /// Leaves out a value between both sides, measured while the rate changed.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -250,7 +250,7 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
     (one_low - other_high).max(other_low - one_high)
 }
 
-/// Returns the index at which a single step explains most of the variance; `None` for one value.
+/// Returns where a single step explains most of the variance; `None` for one value.
 pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
     let n = values.len() as f64;
     let all = mean(values);

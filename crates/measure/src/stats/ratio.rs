@@ -27,7 +27,7 @@ impl Ratio {
     }
 }
 
-/// Computes the ratio of runs made in turn, a then b (or b then a), one value per run.
+/// Takes runs made in turn, a then b (or b then a), one value per run.
 ///
 /// A pair shares its conditions, so slow drift cancels out, and counts as one value
 /// ([`estimate_values`]). `None` with fewer than two pairs, lists of different length, or a value
@@ -50,8 +50,8 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// Computes the ratio by Fieller's theorem (1954). `None` unless both means are positive and the
-/// interval of `a` excludes zero.
+/// Uses Fieller's theorem (1954). `None` unless both means are positive and the interval of `a`
+/// excludes zero.
 pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     if !(a.mean > 0.0 && b.mean > 0.0) {
         return None;

@@ -1,5 +1,5 @@
-//! A test that may be evaluated after every block of runs: its interval *ever* excludes the true
-//! mean with probability at most 5 %.
+//! A test for use after every block of runs: its interval *ever* excludes the true mean with
+//! probability at most 5 %.
 //!
 //! The Bayes factor of a normal effect size (Gönen, Johnson, Lu and Westfall, The American
 //! Statistician 59, 2005) is a martingale without effect (Lai 1976; Wang and Ramdas, 2024); Ville's
@@ -15,11 +15,11 @@ use super::distribution::student_quantile;
 const EFFECTS: [(f64, f64); 2] = [(1.0, 0.8), (100.0, 0.2)];
 const ERROR: f64 = 0.05;
 
-/// The intervals of fewer blocks are too wide to be useful.
+/// Fewer blocks' intervals are too wide to be useful.
 pub const MIN_BLOCKS: usize = 5;
 
-/// Computes the change of B to A, from logarithms of ratios of independent blocks; interval and
-/// [`Change::p`] are valid at every length at once. `None` without a finite interval.
+/// Takes logarithms of B over A in independent blocks; interval and [`Change::p`] are valid at
+/// every length at once. `None` without a finite interval.
 pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     let count = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / count;
@@ -45,7 +45,7 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     })
 }
 
-/// Computes the logarithm of the mixture's Bayes factor for a squared t statistic.
+/// Takes a squared t statistic.
 fn ln_factor(square: f64, count: f64) -> f64 {
     let degrees = count - 1.0;
     let logs = EFFECTS.map(|(effect, weight)| {
@@ -60,7 +60,7 @@ fn ln_factor(square: f64, count: f64) -> f64 {
 /// Returns `None` if the Bayes factor never reaches 1 / [`ERROR`].
 fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
-    /// The factor no longer grows beyond this.
+    /// Beyond it the factor no longer grows.
     const LIMIT: f64 = 1e12;
     let allowed = |square: f64| ln_factor(square, count) <= -ERROR.ln();
     if allowed(LIMIT) {

@@ -1,11 +1,10 @@
-/// Returns NaN if empty.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     // Relative to the first value, so that the mean of equal values is exact.
     let first = values.first().copied().unwrap_or(f64::NAN);
     first + values.iter().map(|v| v - first).sum::<f64>() / values.len() as f64
 }
 
-/// Returns the median; NaN if empty.
+/// Returns NaN if empty.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -44,7 +43,7 @@ impl Line {
     }
 }
 
-/// Returns the correlation of neighbours in a series with mean zero; 0 for a constant one.
+/// Requires a mean of zero; returns 0 for a constant series.
 pub(super) fn autocorrelation_at_1(centred: &[f64]) -> f64 {
     let squares: f64 = centred.iter().map(|v| v * v).sum();
     let products: f64 = centred.windows(2).map(|w| w[0] * w[1]).sum();

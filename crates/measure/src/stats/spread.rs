@@ -1,26 +1,26 @@
-//! The spread between runs that many points share: each point's variance is shrunk toward the
-//! common one, more strongly the better they agree (empirical Bayes: Smyth, Statistical
-//! Applications in Genetics and Molecular Biology 3, 2004).
+//! Each point's variance is shrunk toward the one that many points share, more strongly the better
+//! they agree (empirical Bayes: Smyth, Statistical Applications in Genetics and Molecular Biology
+//! 3, 2004).
 
 const MIN_GROUPS: usize = 5;
 
-/// Degrees of freedom that represent infinity.
+/// Represents infinity.
 const MAX_DEGREES: f64 = 1e6;
 
-/// The lower bound of a variance, as a fraction of the median: runs that agree to the last digit
-/// agree by rounding.
+/// A variance is at least this share of the median: runs that agree to the last digit agree by
+/// rounding.
 const MIN_SHARE: f64 = 1e-5;
 
 /// The spread of single runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The variance of a run's rate, as a fraction of the squared rate.
+    /// Of a run's rate, as a fraction of the squared rate.
     pub variance: f64,
     pub degrees: f64,
 }
 
 impl Spread {
-    /// Computes the spread that points share; `None` for too few points.
+    /// Returns `None` for too few points.
     pub fn in_common(points: &[Spread]) -> Option<Spread> {
         let mut sorted: Vec<f64> =
             points.iter().map(|one| one.variance).filter(|one| one.is_finite()).collect();
@@ -69,7 +69,7 @@ impl Spread {
     }
 }
 
-/// Computes the derivative of ln Γ for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
+/// Differentiates ln Γ for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -80,7 +80,7 @@ fn digamma(mut x: f64) -> f64 {
     sum + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
 }
 
-/// Computes the second derivative of ln Γ (Abramowitz and Stegun 6.4.6, 6.4.12).
+/// Differentiates ln Γ twice (Abramowitz and Stegun 6.4.6, 6.4.12).
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {

@@ -12,16 +12,16 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// The minimum number of slices for a verdict.
+/// The minimum number of slices.
 pub const MIN_TO_JUDGE: usize = 20;
-/// Smaller changes, as a fraction of the mean, are ignored.
+/// Smaller fractions of the mean are ignored.
 const MIN_CHANGE: f64 = 0.05;
 const LINE_TAIL: f64 = 0.001;
-/// The one-sided significance level of step and ramp, whose position is searched for.
+/// One-sided, of step and ramp, whose position is searched for.
 const SEARCHED_TAIL: f64 = 0.0001;
 /// A fast start shorter than this fraction of the series is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
-/// A change must move this many requests; fewer are an effect of slice boundaries.
+/// The requests that a change must move; fewer are an effect of slice boundaries.
 const MIN_MOVED: f64 = 2.0;
 /// Below this share of the running rate a slice is stalled.
 const STALLED: f64 = 0.2;
@@ -72,12 +72,12 @@ pub enum Verdict {
     },
 }
 
-/// Returns the number of slices of the warm-up; 0 if stationary.
+/// Returns slices; 0 if stationary.
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
 
-/// Judges slices in order. If a request takes longer than a slice, empty slices look like stalls.
+/// Takes slices in order. If a request takes longer than a slice, empty slices look like stalls.
 pub fn judge(series: &[f64]) -> Steadiness {
     let n = series.len();
     if n < MIN_TO_JUDGE || !series.iter().all(|v| v.is_finite()) {
@@ -178,7 +178,7 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// A stretch that is not unique is one phase of a period.
+    /// Returns `false` for a stretch that repeats as one phase of a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {

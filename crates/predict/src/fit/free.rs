@@ -1,4 +1,4 @@
-//! The numbers of a machine that a fit may change.
+//! Numbers of a machine that a fit may change.
 
 use twin::Setup;
 use twin::description::Drive;
@@ -10,7 +10,7 @@ pub(super) struct Free<'a> {
     along: Vec<&'a mut f64>,
 }
 
-/// The lower bound of a starting value: a time of zero could not grow by a factor.
+/// A time of zero could not grow by a factor.
 const MIN_START: f64 = 0.05;
 
 impl Free<'_> {

@@ -6,7 +6,7 @@ use twin::description::{CloudVolume, Drive, FlashDrive, VirtioDisk};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Summary {
-    /// The shortest time of a request at depth 1, in microseconds.
+    /// Of a request at depth 1.
     min_latency_us: f64,
     iops: f64,
     bytes_per_s: f64,

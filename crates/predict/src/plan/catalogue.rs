@@ -1,4 +1,4 @@
-//! Public cloud volumes: their documented limits as simulated machines.
+//! Documented limits of public cloud volumes, as simulated machines.
 
 use crate::{Error, Result};
 use machine::units::{GIB, parse_size};
@@ -15,13 +15,13 @@ struct Rate {
     per_gib: f64,
     min: f64,
     max: f64,
-    /// From this size in GiB on, the rate.
+    /// Rates, each from this size in GiB on.
     steps: Vec<(u64, f64)>,
     /// The user may choose up to the maximum.
     chosen: bool,
-    /// The rate can be chosen up to this per GiB.
+    /// Maximum per GiB, if the user may choose.
     chosen_per_gib: Option<f64>,
-    /// The rate can be chosen up to this per request per second.
+    /// Maximum per request per second, if the user may choose.
     chosen_per_iops: Option<f64>,
 }
 
@@ -31,7 +31,7 @@ impl Rate {
         (self.per_gib * gib as f64).max(self.min).max(step).min(self.max)
     }
 
-    /// Returns the most that can be chosen; `None` if the size alone decides.
+    /// Returns `None` if the size alone decides.
     fn most(&self, gib: u64, iops: f64) -> Option<f64> {
         let bounded = self.chosen_per_gib.map(|per| per * gib as f64);
         let bounded = bounded.or(self.chosen_per_iops.map(|per| per * iops));
@@ -79,8 +79,7 @@ pub struct CatalogueVolume {
     #[serde(default)]
     tiers: Vec<Tier>,
     burst: Option<Burst>,
-    /// The limits are those of a Linux control group, which also counts flushes and each block of a
-    /// journal.
+    /// The limits are a Linux control group's, which also counts flushes and each journal block.
     #[serde(default)]
     throttle: bool,
     read_us: f64,
@@ -99,7 +98,7 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// The maximum at this size; `None` if the size alone decides.
+    /// The most at this size; `None` if the size alone decides.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -117,8 +116,6 @@ fn wrong(setting: &str, reason: impl Into<String>) -> Error {
 }
 
 impl Catalogue {
-    /// Returns the volumes that come with the program.
-    ///
     /// # Errors
     /// Never in a tested build.
     pub fn built_in() -> Result<Catalogue> {
@@ -130,7 +127,7 @@ impl Catalogue {
     /// Adds volumes from a file's text; replaces those of the same name.
     ///
     /// # Errors
-    /// The faulty line, or numbers that contradict each other.
+    /// The faulty line, or contradictory numbers.
     pub fn extend(&mut self, file: &str, text: &str) -> Result<()> {
         let added: BTreeMap<String, CatalogueVolume> =
             toml::from_str(text).map_err(|error| wrong(file, error.to_string()))?;
@@ -151,13 +148,13 @@ impl Catalogue {
         self.0.iter().map(|(name, volume)| (name.as_str(), volume))
     }
 
-    /// Returns whether the name is a volume's; settings are ignored.
+    /// Ignores settings after the name.
     pub fn has(&self, text: &str) -> bool {
         self.0.contains_key(text.split(',').next().unwrap_or(text).trim())
     }
 
-    /// Chooses a volume by `NAME[,size=SIZE][,iops=N][,throughput=RATE]`. Without a size it has at
-    /// least `needed` bytes.
+    /// Chooses by `NAME[,size=SIZE][,iops=N][,throughput=RATE]`; the default size has at least
+    /// `needed` bytes.
     ///
     /// # Errors
     /// An unknown name or setting, a value beyond the volume's limits.
@@ -268,7 +265,7 @@ impl ChosenVolume {
     /// Returns the preset `cloud` with this volume.
     ///
     /// # Errors
-    /// Numbers that are impossible on a simulated machine.
+    /// Numbers that no simulated machine can have.
     pub fn setup(&self) -> Result<Setup> {
         let mut text = format!(
             "name = \"{}\"\nbase = \"cloud\"\nabout = {:?}\n[volume]\ndrive = \"chosen\"\n[drives.chosen]\nkind = \"cloud\"\nabout = {:?}\n",

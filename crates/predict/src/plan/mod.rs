@@ -1,4 +1,4 @@
-//! Predictions for a recorded application on other volumes: its trace on simulated machines.
+//! Predicts a recorded application on other volumes: its trace on simulated machines.
 
 mod catalogue;
 mod prices;
@@ -19,11 +19,11 @@ use twin::{Setup, Twin};
 
 pub const SCHEMA: &str = "halfpower.plan/1";
 
-/// More IOPS are worth it only if they save this share of the time.
+/// More IOPS must save this share of the time.
 const ENOUGH: f64 = 0.02;
-/// The cache was warm if it served this share of the bytes read.
+/// A warm cache served this share of the bytes read.
 const WARM: f64 = 0.5;
-/// A quota limits if it is busy for this share of the time.
+/// A quota that limits is busy for this share of the time.
 const LIMITED: f64 = 0.9;
 
 /// A goal: the 99th percentile of a class.
@@ -36,12 +36,12 @@ pub struct Goal {
 
 pub struct Plan<'a> {
     pub script: &'a Script,
-    /// Volumes of the catalogue and simulated machines.
+    /// Catalogue volumes and simulated machines.
     pub on: &'a [String],
     pub catalogue: &'a Catalogue,
     pub prices: Option<&'a Prices>,
     pub goals: &'a [Goal],
-    /// A model of the recorded machine.
+    /// Models the recorded machine.
     pub recorded_on: Option<&'a str>,
 }
 
@@ -106,7 +106,7 @@ pub struct PlanDocument {
     pub sentences: Vec<String>,
 }
 
-/// Returns the JSON schema of [`PlanDocument`].
+/// Returns [`PlanDocument`]'s schema.
 pub fn schema() -> String {
     serde_json::to_string_pretty(&schemars::schema_for!(PlanDocument)).unwrap_or_default() + "\n"
 }
@@ -193,8 +193,6 @@ impl Plan<'_> {
         Ok(predictions)
     }
 
-    /// Makes all predictions.
-    ///
     /// # Errors
     /// An unknown name, a setting beyond a limit, a trace that does not fit.
     pub fn make(&self, trace: &str) -> Result<PlanDocument> {

@@ -1,19 +1,19 @@
-//! The user's prices of volumes.
+//! The user's prices.
 
 use super::ChosenVolume;
 use crate::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The monthly price of a kind of volume, in the user's currency.
+/// Prices per month, in the user's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
     pub gib: f64,
-    /// The price of each request per second above those included.
+    /// Price of each request per second above those included.
     pub iops: f64,
     pub included_iops: f64,
-    /// The price of each MiB/s above those included.
+    /// Price of each MiB/s above those included.
     pub mib_per_s: f64,
     pub included_mib_per_s: f64,
 }
@@ -40,7 +40,7 @@ impl Prices {
         Ok(Prices(prices))
     }
 
-    /// Returns a volume's price per month; `None` without a price for its kind.
+    /// Returns `None` without a price for the volume's kind.
     pub fn month(&self, volume: &ChosenVolume) -> Option<f64> {
         let price = self.0.get(&volume.kind)?;
         let mib_per_s = volume.bytes_per_s / f64::from(1 << 20);

@@ -2,7 +2,7 @@ use super::{Limit, PlanDocument, Prediction};
 use machine::CacheState;
 use machine::units::{show_time, significant};
 
-/// Differences below this share are not worth a sentence.
+/// Smaller differences get no sentence.
 const SAME: f64 = 0.01;
 
 pub(super) fn sentences(document: &PlanDocument) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! A partition on a chunk against sector 63: SQLIO's published matrix of a RAID 10 with 64 KB
+//! SQLIO's published matrix of a partition on a chunk against sector 63: RAID 10 with 64 KB
 //! stripes, 32 KB on each of two pairs; 8 KB blocks, 1 to 256 threads with four outstanding, one
 //! shared position.
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 use twin::Twin;
 use workload::OpKind;
 
-/// Without a write cache: in the published sequential writes all outstanding requests together take
+/// Has no write cache: in the published sequential writes all outstanding requests together take
 /// one revolution, whatever the depth.
 const VOLUME: &str = "server-raid10";
 
@@ -30,7 +30,7 @@ const MAX_POINTS_OFF: f64 = 5.0;
 pub struct Gain {
     pub op: OpKind,
     pub random: bool,
-    /// With four requests outstanding each.
+    /// Each with four requests outstanding.
     pub threads: u32,
     /// Published, in percent.
     pub measured: f64,
@@ -38,7 +38,7 @@ pub struct Gain {
     pub simulated: f64,
 }
 
-/// Simulates every published row with the study of `halfpower sqlio --matrix`.
+/// Simulates every published row with `halfpower sqlio --matrix`.
 pub fn gains() -> Result<Vec<Gain>> {
     let words = ["--matrix", "--repeats", "1", "--runtime", RUN].map(str::to_owned);
     let options = dialect::sqlio::parse(&words)?;
@@ -67,7 +67,7 @@ fn entries(start: &str, options: &Options) -> Result<Vec<Entry>> {
     Ok(matrix::run(&mut runner, options, |_, _, _| ())?.entries)
 }
 
-/// Returns the published and simulated means over all threads, in percent.
+/// Returns published and simulated means over all threads, in percent.
 pub fn mean(gains: &[Gain], of: impl Fn(&Gain) -> bool) -> (f64, f64) {
     let chosen: Vec<&Gain> = gains.iter().filter(|gain| of(gain)).collect();
     let mean = |value: fn(&Gain) -> f64| {

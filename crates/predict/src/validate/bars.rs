@@ -1,4 +1,4 @@
-//! The limits that the model must meet.
+//! Limits that the model must meet.
 
 use super::laptop::{IOZONE, POSTMARK};
 use super::{Bar, BarUnit, Figure, Group, Point, errors};

@@ -1,5 +1,5 @@
-//! Published tests of a RAM cache on a laptop: IOzone's write matrix and PostMark, by the code of
-//! `halfpower iozone` and `halfpower postmark`.
+//! Published tests of a laptop's RAM cache, by the code of `halfpower iozone` and `halfpower
+//! postmark`.
 
 use super::{Figure, Point, plain, published};
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! Every published point of the 1997 study, and SQLIO's matrix.
+//! All published points of the 1997 study, and SQLIO's matrix.
 
 pub mod alignment;
 mod bars;
@@ -16,7 +16,7 @@ use std::path::Path;
 use twin::{Twin, preset};
 use workload::Stop;
 
-/// A published value and the simulated one.
+/// A published and a simulated value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
     pub series: String,
@@ -27,7 +27,7 @@ pub struct Point {
     pub request_bytes: u32,
     /// From 0 (outer edge) to 1, if it varies.
     pub radial: Option<f64>,
-    /// The published value, in the figure's unit.
+    /// Published, in the figure's unit.
     pub measured: f64,
     pub simulated: f64,
 }
@@ -41,13 +41,13 @@ impl Point {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// `fig3_throughput`, `table4` and the like.
+    /// Named as `fig3_throughput`, `table4`.
     pub name: String,
     pub unit: String,
     pub points: Vec<Point>,
     pub mean_error: f64,
     pub worst_error: f64,
-    /// Its values were available when the model was made; if not, they test it.
+    /// Its values were known when the model was made; if not, they test it.
     pub given: bool,
 }
 
@@ -101,7 +101,7 @@ fn curves(figures: &[&Figure]) -> Vec<Curve> {
     curves
 }
 
-/// Figures of one kind, with the error over all of them.
+/// Figures of one kind, with the error over all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
     pub name: String,
@@ -156,15 +156,14 @@ pub struct Bar {
 pub struct Validation {
     pub machine: String,
     pub figures: Vec<Figure>,
-    /// Throughput and processor time over the figures that calibrated the model, and throughput
-    /// over the others.
+    /// Throughput and processor time over the calibrating figures, and throughput over the others.
     pub groups: Vec<Group>,
     pub predictions: Vec<predictions::Prediction>,
     /// On the 2003 server.
     pub alignment: Vec<alignment::Gain>,
     pub bars: Vec<Bar>,
     pub fitted: Vec<(String, f64)>,
-    /// Numbers computed from a published figure, which therefore does not test them.
+    /// Computed from a published figure, which therefore does not test them.
     pub solved: Vec<(String, f64)>,
 }
 
@@ -176,7 +175,7 @@ impl Validation {
 
 const MIB: f64 = (1 << 20) as f64;
 const MACHINE: &str = "gateway-1997";
-/// Files on striped volumes start here, except those that the study calls aligned.
+/// Where files on striped volumes start, except those that the study calls aligned.
 const OFF_THE_CHUNK: &str = ",start=12k";
 
 /// Simulates every published point.
@@ -184,7 +183,7 @@ pub fn validate() -> Result<Validation> {
     validate_machine(MACHINE)
 }
 
-/// Runs [`validate()`] on another machine: a preset's name, or a `.toml` file.
+/// Runs [`validate()`] on a preset's name or a `.toml` file.
 ///
 /// # Errors
 /// An unknown machine, or one without the study's drives.
@@ -229,7 +228,7 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     })
 }
 
-/// `given` points were available when the model was made.
+/// Sets `given` as in [`Figure`].
 fn simulate_figures(machine: &str, measured: &[Measured], given: bool) -> Result<Vec<Figure>> {
     let names: BTreeSet<&str> = measured.iter().map(|point| point.figure).collect();
     let figure = |name: &str| {
@@ -262,7 +261,7 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     })
 }
 
-/// `more` are further settings of the machine.
+/// Adds the settings of `more` to the machine.
 fn outcome(machine: &str, point: &Measured, more: &str) -> Result<Outcome> {
     let mut settings =
         format!(",buses={},wce={}{more}", point.buses, if point.wce { "on" } else { "off" });

@@ -1,4 +1,4 @@
-//! Predictions for the figures of the study whose values are not given here.
+//! Predictions for figures of the study whose values are not given here.
 
 use super::published::Measured;
 use super::{MIB, outcome};
@@ -6,10 +6,10 @@ use crate::Result;
 use machine::Op;
 use serde::Serialize;
 
-/// A figure that was not given, and so has no error.
+/// A figure without known values, and so without an error.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
-    /// `fig9` and the like.
+    /// Named as `fig9`.
     pub name: String,
     pub about: String,
     pub points: Vec<Predicted>,
@@ -21,9 +21,9 @@ pub struct Predicted {
     pub series: String,
     pub disks: u32,
     pub request_bytes: u32,
-    /// The rate; an MB is 2^20 bytes.
+    /// An MB is 2^20 bytes.
     pub mb_per_s: f64,
-    /// Processor time in ms per MB.
+    /// An MB is 2^20 bytes.
     pub cpu_ms_per_mb: f64,
 }
 
@@ -31,7 +31,7 @@ const ULTRA: &str = "st34371w";
 
 const SIZES_KB: [u32; 4] = [2, 8, 64, 192];
 
-/// The name, operation and write cache of each kind of request.
+/// Name, operation and write cache.
 const KINDS: [(&str, Op, bool); 3] = [
     ("unbuf read", Op::Read, false),
     ("unbuf write", Op::Write, false),

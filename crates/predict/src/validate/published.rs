@@ -18,16 +18,16 @@ const ALIGNMENT: &str = include_str!("../../data/sqlio_partition_alignment.csv")
 pub struct Alignment {
     pub op: OpKind,
     pub random: bool,
-    /// With four requests outstanding each.
+    /// Each with four requests outstanding.
     pub threads: u32,
     /// The gain of a start at 64 KB over one at sector 63.
     pub gain_percent: f64,
 }
 
-/// One published point of a figure.
+/// A point of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// `fig3_throughput` and the like.
+    /// Named as `fig3_throughput`.
     pub figure: &'static str,
     pub series: &'static str,
     pub drive: String,
@@ -35,10 +35,10 @@ pub struct Measured {
     pub buses: u32,
     pub op: Op,
     pub buffered: bool,
-    /// The drives' write caches were enabled.
+    /// The drives' write caches were on.
     pub wce: bool,
     pub depth: u32,
-    /// The request size in KiB.
+    /// KiB.
     pub request_kb: u32,
     pub value: f64,
     /// `MB/s` or `CPU ms/MB`.
@@ -46,7 +46,7 @@ pub struct Measured {
     pub extends: bool,
     /// The file started on a stripe chunk.
     pub aligned: bool,
-    /// For RAID 5: whether the host computes parity, or the array.
+    /// RAID 5, with parity by the host or the array.
     pub raid5: Option<bool>,
     /// From 0 at the outer edge to 1.
     pub radial: Option<f64>,
@@ -70,8 +70,7 @@ pub fn released() -> Vec<Measured> {
     measured(RELEASED)
 }
 
-/// Returns the points of RAID 5 over four Ultra drives, three deep: released after the model was
-/// made.
+/// Returns RAID 5 over four Ultra drives, three deep: released after the model was made.
 pub fn raid5() -> Vec<Measured> {
     let point =
         |(series, op, by_host, request_kb, value): (&'static str, Op, bool, u32, f64)| Measured {
@@ -126,7 +125,7 @@ fn measured(text: &'static str) -> Vec<Measured> {
     rows(text).map(point).collect()
 }
 
-/// Returns the method of moving memory, its name on the simulated machine, and MB/s.
+/// Returns the method, its simulated kind, and MB/s.
 pub fn table2() -> Vec<(&'static str, MemoryKind, f64)> {
     let same = |kind: &MemoryKind, name: &str| kind.name().eq_ignore_ascii_case(name);
     let kind = |name: &str| match name {
@@ -141,7 +140,7 @@ pub fn table2() -> Vec<(&'static str, MemoryKind, f64)> {
     rows(TABLE2).map(|row| (row[0], kind(row[0]), number(row[1]))).collect()
 }
 
-/// Returns request size in bytes, drive, whether the data were read before, and milliseconds.
+/// Returns request bytes, drive, whether the data were read before, and milliseconds.
 pub fn table3() -> Vec<(u32, String, bool, f64)> {
     let header: Vec<&str> = TABLE3.lines().next().unwrap_or_default().split(',').collect();
     let mut points = Vec::new();
@@ -159,7 +158,7 @@ pub fn table3() -> Vec<(u32, String, bool, f64)> {
     points
 }
 
-/// Returns rows of a phase (or the utilisation), request size in bytes, disks, and percent.
+/// Returns a phase (or the utilisation), request bytes, disks, and percent.
 pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     let columns = [(8 << 10, 1), (64 << 10, 1), (64 << 10, 2), (64 << 10, 3)];
     let mut points = Vec::new();
@@ -171,7 +170,7 @@ pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     points
 }
 
-/// Returns SQLIO's partition-alignment table.
+/// Returns SQLIO's table.
 pub fn alignment() -> Vec<Alignment> {
     let row = |row: Vec<&'static str>| Alignment {
         op: if row[0] == "R" { OpKind::Read } else { OpKind::Write },
@@ -182,12 +181,12 @@ pub fn alignment() -> Vec<Alignment> {
     rows(ALIGNMENT).map(row).collect()
 }
 
-/// A row of a laptop's IOzone write matrix, in KB/s (2^10 bytes).
+/// A row of a laptop's IOzone write matrix; KB are 2^10 bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Written {
     pub file_kb: u64,
     pub record_kb: u64,
-    /// The rates without and with a RAM cache of 256 MB.
+    /// Without and with a RAM cache of 256 MB.
     pub kb_per_s: [f64; 2],
 }
 
@@ -200,10 +199,10 @@ pub fn iozone() -> Vec<Written> {
     rows(IOZONE).map(row).collect()
 }
 
-/// The times of PostMark on that laptop in seconds (20,000 transactions, 10,000 files), without a
-/// RAM cache and with one of 256 MB.
+/// PostMark's seconds on that laptop (20,000 transactions, 10,000 files), without a RAM cache and
+/// with one of 256 MB.
 pub const POSTMARK_S: [f64; 2] = [386.0, 196.0];
 
-/// The parts of the run without a RAM cache, in seconds.
+/// Seconds without a RAM cache.
 pub const POSTMARK_PARTS_S: [(&str, f64); 3] =
     [("creation", 70.0), ("transactions", 308.0), ("deletion", 8.0)];

@@ -52,9 +52,9 @@ fn is_zero(number: &u32) -> bool {
 /// A client's directory and files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientFiles {
-    /// Another client's directory; `None`: this session makes its own.
+    /// Another client's; `None`: this session makes its own.
     pub directory: Option<PathBuf>,
-    /// The client's number, from 0.
+    /// Counts from 0.
     pub client: u32,
     pub clients: u32,
 }
@@ -116,7 +116,7 @@ impl MetadataPlan {
         Ok(())
     }
 
-    /// Returns the options without the rounds (they affect only precision) and the location.
+    /// Omits the location and the rounds, which affect only precision.
     pub fn settings(&self) -> String {
         let mut words = format!(
             "--files {} --directories {} --threads {}",
@@ -146,13 +146,13 @@ impl MetadataPlan {
         size.into_iter().chain(shared).chain(tree).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the operations of a round in order; empty files are not read.
+    /// Lists a round's operations in order; empty files are not read.
     pub fn operations(&self) -> impl Iterator<Item = Operation> {
         let has_data = self.file_bytes > 0;
         Operation::ALL.into_iter().filter(move |&one| one != Operation::Read || has_data)
     }
 
-    /// Returns the client whose files a client looks up, opens and reads; both count from 0.
+    /// Returns whose files a client looks up, opens and reads; both count from 0.
     pub fn visited(&self, client: u32, clients: u32) -> u32 {
         ((u64::from(client) + u64::from(self.shift)) % u64::from(clients.max(1))) as u32
     }
@@ -204,7 +204,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All operations in the order of a round.
+    /// In the order of a round.
     pub const ALL: [Operation; 7] = [
         Operation::Create,
         Operation::Stat,
@@ -215,7 +215,7 @@ impl Operation {
         Operation::Delete,
     ];
 
-    /// Returns whether the operation leaves files unchanged.
+    /// Returns whether files stay unchanged.
     pub fn visits(self) -> bool {
         matches!(self, Operation::Stat | Operation::Open | Operation::Read)
     }

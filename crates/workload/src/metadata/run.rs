@@ -1,4 +1,4 @@
-//! The timed phases, which run in threads.
+//! Timed phases, in threads.
 
 use super::{ClientFiles, MetadataPlan, Operation, PlanError};
 use crate::Permutation;
@@ -68,7 +68,7 @@ impl<F> Shared<'_, F> {
 }
 
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
-    /// Files are created in ascending but visited in random order, so the directory's order does
+    /// Creates files in ascending but visits them in random order, so the directory's order does
     /// not help.
     fn phase<F: FileSystem>(
         &mut self,
@@ -174,7 +174,7 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     Ok(began..shared.system.now())
 }
 
-/// A plan's directories and threads between phases. Dropping it removes all files.
+/// Directories and threads between phases; dropping it removes all files.
 pub struct Session<'a, F: FileSystem, R> {
     workers: Vec<Worker<<F::Area as FileArea>::Work, R>>,
     area: F::Area,
@@ -183,7 +183,7 @@ pub struct Session<'a, F: FileSystem, R> {
 
 impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
     /// Makes the directories, or joins another client's. `records` (one per thread) get each
-    /// operation's time in ns.
+    /// operation's ns.
     ///
     /// # Errors
     /// An invalid plan, an unusable location, or the user's interrupt.
@@ -222,7 +222,7 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
         Ok(Session { workers, area, shared })
     }
 
-    /// Returns the files' directory for other clients; `None` if they cannot join it.
+    /// Returns `None` if other clients cannot join the directory.
     pub fn directory(&self) -> Option<&Path> {
         self.area.directory()
     }
@@ -239,7 +239,7 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
     /// Removes this session's directories.
     ///
     /// # Errors
-    /// A directory that cannot be removed.
+    /// One that cannot be removed.
     pub fn close(self) -> Result<(), MetadataError> {
         if self.shared.files.directory.is_none() {
             // After an interrupt the area removes what is left; the measurement is complete.
@@ -251,14 +251,14 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
-    /// Times by operation and round.
+    /// By operation and round.
     pub rounds: [Vec<Nanos>; Operation::ALL.len()],
     /// The interrupted phase and its time.
     pub unfinished: Option<(Operation, Nanos)>,
 }
 
-/// Runs the phases, with `progress` before each; `records` (one per thread) get the time of each
-/// operation. Always removes all files. The user's interrupt ends it with the times until then.
+/// Calls `progress` before each phase; `records` (one per thread) get each operation's time. Always
+/// removes all files. The user's interrupt ends it with the times until then.
 ///
 /// # Errors
 /// An invalid plan, an unusable location, a failed operation, or an early interrupt.

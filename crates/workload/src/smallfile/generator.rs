@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// Creates a file with this many bytes of the text.
+    /// The file gets this many bytes of the text.
     Create(FileId, u32),
-    /// Reads the whole file, of this many bytes.
+    /// The whole file, of this many bytes.
     Read(FileId, u32),
-    /// Appends this many bytes from the start of the text.
+    /// Bytes from the start of the text.
     Append(FileId, u32),
     Delete(FileId),
 }
@@ -36,9 +36,9 @@ pub enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Do(FileOp),
-    /// The transaction with this index (from 0) is complete.
+    /// The transaction's index, from 0.
     Transacted(u32),
-    /// The files ran out early; no report follows.
+    /// The files ran out; no report follows.
     OutOfFiles,
     End(Phase),
 }
@@ -140,7 +140,7 @@ pub struct Generator {
 #[derive(Debug, Clone)]
 pub struct Start {
     pub generator: Generator,
-    /// Printable characters. Each file starts at the first.
+    /// Printable characters, from which each file starts.
     pub text: Arc<[u8]>,
 }
 
@@ -186,7 +186,7 @@ impl Generator {
         &self.plan
     }
 
-    /// Counts the operations. `None` if the plan runs out of files.
+    /// Returns `None` if the plan runs out of files.
     pub fn dry_run(self) -> Option<SmallFileCounts> {
         let mut counts = SmallFileCounts::default();
         let mut phase = Phase::Create;
@@ -325,7 +325,7 @@ mod tests {
         format!("{:.2}", bytes as f64 / 1_048_576.0)
     }
 
-    /// The counts of PostMark 1.53 itself.
+    /// Counted by PostMark 1.53 itself.
     #[test]
     fn golden_counts_of_the_defaults() {
         let counts = dry(&SmallFilePlan::default());
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(counts, expected);
     }
 
-    /// The counts of PostMark 1.53 itself.
+    /// Counted by PostMark 1.53 itself.
     #[test]
     fn golden_counts_with_subdirectories() {
         let plan = SmallFilePlan {
@@ -389,7 +389,7 @@ mod tests {
         );
     }
 
-    /// From a trace of the system calls of PostMark 1.53.
+    /// From a trace of PostMark 1.53's system calls.
     #[test]
     fn weighted_locations_are_drawn_as_postmark_draws_them() {
         let location = |name: &str, weight| Location { path: name.into(), weight };

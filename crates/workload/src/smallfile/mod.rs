@@ -1,5 +1,5 @@
-//! Small-file workloads as in mail, news and web servers: [`Generator`] derives the operations from
-//! a [`SmallFilePlan`], a [`machine::files::FileSystem`] executes them.
+//! Small files as in mail, news and web servers: a [`machine::files::FileSystem`] executes the
+//! [`Generator`]'s operations.
 
 mod generator;
 mod mt19937;

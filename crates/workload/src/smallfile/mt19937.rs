@@ -25,7 +25,7 @@ impl Mt19937 {
         self.0.next_u32()
     }
 
-    /// Draws the remainder modulo `limit`; 0 without a draw if `limit` is 0.
+    /// Returns the remainder modulo `limit`; 0 without a draw if `limit` is 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         if limit == 0 { 0 } else { self.next_u32() % limit }
     }
@@ -42,7 +42,7 @@ fn tempered(mut y: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// From a trace of the system calls of PostMark 1.53.
+    /// From a trace of PostMark 1.53's system calls.
     #[test]
     fn the_text_of_postmark_with_seed_42() {
         let mut rng = Mt19937::seeded_1999(42);

@@ -100,7 +100,7 @@ impl SmallFilePlan {
         Ok(())
     }
 
-    /// Returns the number made in each location; a single one is not made.
+    /// Returns the number per location; a single one is not made.
     pub fn subdirectories_used(&self) -> u32 {
         if self.subdirectories > 1 { self.subdirectories } else { 0 }
     }

@@ -11,7 +11,7 @@ pub(super) struct Slot {
     pub bytes: u32,
 }
 
-/// Slots for twice the base number of files. Unused slots take no memory.
+/// Twice the base number of files; unused slots take no memory.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     slots: Vec<Option<Slot>>,

@@ -1,4 +1,4 @@
-//! Finds the kind of fault from the bytes.
+//! Finds the kind of fault.
 
 use super::unit::{Label, UNIT};
 use super::{Expected, Fault, FaultKind, Found};
@@ -19,7 +19,7 @@ enum Verdict {
     Wrong(FaultKind, Found),
 }
 
-/// `fill` is the seed of the file's first data, if known. Returns the number of bytes judged.
+/// Uses the seed of the file's first data (`fill`), if known. Returns the bytes judged.
 pub fn check_block(
     (seed, fill): (u64, Option<u64>),
     offset: u64,

@@ -4,17 +4,17 @@ use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// Bits differ from what was written.
+    /// Bits differ from those written.
     Flipped,
     /// A block has parts of two generations.
     Torn,
     /// A valid block of another offset.
     Misdirected,
-    /// An older generation than the last completed write.
+    /// Older than the last completed write.
     Lost,
-    /// A valid block of another run; this run's write never arrived.
+    /// Valid in another run; this run's write never arrived.
     Stale,
-    /// Neither this run nor one like it wrote the data.
+    /// Written neither by this run nor one like it.
     Foreign,
 }
 
@@ -45,7 +45,7 @@ pub enum Found {
         bits: u32,
         generation: u32,
     },
-    /// A valid unit of this offset and run.
+    /// Valid for this offset and run.
     Generation(u32),
     /// One generation up to byte `at`, then another.
     Seam {
@@ -53,18 +53,18 @@ pub enum Found {
         after: u32,
         at: u32,
     },
-    /// One end belongs to a generation.
+    /// One end is of a generation.
     Part {
         generation: u32,
         at: u32,
         first: bool,
     },
-    /// A valid unit of this run for another byte offset.
+    /// Valid in this run for another byte offset.
     Offset {
         offset: u64,
         generation: u32,
     },
-    /// A valid unit of another run.
+    /// Valid in another run.
     Seed(u64),
     Zeros,
     /// Data without a valid header.
@@ -75,9 +75,9 @@ pub enum Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// Offset of the first wrong unit in the target.
+    /// The first wrong unit's place in the target.
     pub offset: u64,
-    /// Bytes of adjacent units of one block with the same fault.
+    /// Adjacent units of one block with the same fault.
     pub bytes: u64,
     pub expected: Expected,
     pub found: Found,

@@ -1,23 +1,23 @@
-//! The generations that each block may have.
+//! Generations that blocks may have.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// The allowed generations of a block, and mixtures if there are several.
+/// A block's allowed generations, and mixtures if there are several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// Generations before `from`, ascending; 0 is the data from before the run.
+    /// Before `from`, ascending; 0 is from before the run.
     earlier: Vec<u32>,
-    /// All generations from this to `newest` are allowed.
+    /// All from this to `newest` are allowed.
     from: u32,
-    /// The newest generation; 0 if the run never wrote there.
+    /// 0 if the run never wrote there.
     pub newest: u32,
     /// A write failed and may have left any bytes.
     pub unknown: bool,
 }
 
 impl Expected {
-    /// `generations` is in any order and not empty.
+    /// Takes one or more generations in any order.
     fn one_of(mut generations: Vec<u32>) -> Expected {
         generations.sort_unstable();
         generations.dedup();
@@ -30,7 +30,7 @@ impl Expected {
         Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// Returns the oldest generation; 0 is from before the run.
+    /// Returns 0 for data from before the run.
     pub fn oldest(&self) -> u32 {
         *self.earlier.first().unwrap_or(&self.from)
     }
@@ -46,7 +46,7 @@ impl Expected {
         self.oldest() < self.newest
     }
 
-    /// Returns the generations, newest first.
+    /// Lists the newest first.
     pub fn generations(&self) -> impl Iterator<Item = u32> {
         (self.from..=self.newest)
             .rev()
@@ -95,7 +95,7 @@ struct Open {
     replaced_until: u64,
 }
 
-/// The state of a region: 4 bytes per block, and an entry for each uncertain block.
+/// A region's state: 4 bytes per block, and an entry for each uncertain block.
 ///
 /// A completed write replaces those that had ended before it started. A block is uncertain during a
 /// write, after overlapping writes (their order is unknown), after a failed one, and after a kill,
@@ -117,7 +117,7 @@ impl Generations {
         }
     }
 
-    /// Registers a write before it is issued; its generation saturates at 2^32 - 1.
+    /// Registers a write before it is issued. Generations saturate at 2^32 - 1.
     pub fn begin(&mut self, block: u64) -> u32 {
         let generation = self.newest[block as usize].saturating_add(1);
         self.begin_as(block, generation);
@@ -135,7 +135,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// `ok` if the write is known to have completed in full.
+    /// Ends a write; `ok` if it is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight =
@@ -188,7 +188,7 @@ impl Generations {
         self.failed.remove(&block);
     }
 
-    /// Ends the writes in flight after a kill: any part of them may have arrived.
+    /// Ends writes in flight after a kill: any part of them may have arrived.
     pub(crate) fn abandon(&mut self) {
         for open in self.open.values_mut() {
             open.events += 1;

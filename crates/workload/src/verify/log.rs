@@ -1,6 +1,6 @@
-//! The log of writes, from which verification resumes. Little-endian header of 56 bytes:
-//! `HPVERIFY`, version (4), block size (4), seed (8), first block's offset (8), blocks (8), 1 or 0
-//! (4) for a known fill seed, fill seed (8), CRC-32C. Version 1 has no fill seed.
+//! Verification resumes from a log. Little-endian header of 56 bytes: `HPVERIFY`, version (4),
+//! block size (4), seed (8), first block's offset (8), blocks (8), 1 or 0 (4) for a known fill
+//! seed, fill seed (8), CRC-32C. Version 1 has no fill seed.
 //!
 //! Records of 16 bytes: block times four plus kind (8), generation (4), CRC-32C of seed and these
 //! 12 bytes. Kinds: 0 settled, 1 begun, 2 done, 3 failed.
@@ -44,8 +44,8 @@ pub enum LogError {
     Damaged { at: u64, what: String },
 }
 
-/// A log that writes each record at once: with an unbuffered file, a killed process loses nothing.
-/// To survive a power failure, sync the file before each write.
+/// Writes each record at once: with an unbuffered file, a killed process loses nothing. To survive
+/// a power failure, sync the file before each write.
 ///
 /// ```
 /// use workload::Workload;
@@ -108,7 +108,7 @@ impl<W: Write> Log<W> {
         self.writer.write_all(&record)
     }
 
-    /// Logs the end like [`Verifier::wrote`]. Without it either generation passes after a kill.
+    /// Logs as [`Verifier::wrote`]. Without it either generation passes after a kill.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
         let record = self.record(
             self.grid.block(offset),
@@ -261,7 +261,7 @@ fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> 
     Ok(())
 }
 
-/// Returns fewer bytes only at the end of the data.
+/// Returns fewer bytes only at the end.
 fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

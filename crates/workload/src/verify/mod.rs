@@ -1,6 +1,5 @@
-//! Self-describing blocks: each sector carries run, offset, generation and checksum.
-//!
-//! Verification costs processor time and a lock per request: do not measure with it.
+//! Self-describing blocks: each sector carries run, offset, generation and checksum. Verification
+//! costs processor time and a lock per request: do not measure with it.
 
 mod diagnosis;
 mod fault;
@@ -23,9 +22,9 @@ use machine::units::show_size;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unit::{Label, UNIT};
 
-/// A sector, the largest atomic write of a device.
+/// A sector, a device's largest atomic write.
 pub const UNIT_BYTES: u32 = 512;
-/// The maximum number of blocks (1 GiB of memory).
+/// These blocks take 1 GiB of memory.
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
 const PURPOSE_VERIFY: u64 = 5;
@@ -70,7 +69,7 @@ impl Grid {
 /// ```
 #[derive(Debug)]
 pub struct Verifier {
-    /// Each run has its own, so blocks of an earlier one are not accepted.
+    /// Each run has its own, so that blocks of an earlier one are refused.
     seed: u64,
     grid: Grid,
     fill_seed: Option<u64>,
@@ -78,8 +77,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Creates a run's verifier for the region (first byte, length in bytes). Never reuse `run`:
-    /// use the time or a random number.
+    /// Takes `region` as first byte and length in bytes. Never reuse `run`: use the time or a
+    /// random number.
     ///
     /// # Errors
     /// A request size that is not a multiple of 512 B, or more than [`MAX_BLOCKS`] blocks.
@@ -109,7 +108,7 @@ impl Verifier {
         })
     }
 
-    /// Sets the seed with which the target was filled from its start ([`machine::filled`]).
+    /// Sets the seed that filled the target from its start ([`machine::filled`]).
     #[must_use]
     pub fn filled_with(self, seed: Option<u64>) -> Verifier {
         Verifier { fill_seed: seed, ..self }
@@ -125,19 +124,19 @@ impl Verifier {
         generation
     }
 
-    /// Registers the end of a write; `ok` if all of it is done. A failed write may leave anything.
+    /// Ends a write; `ok` if all of it is done. A failed write may leave anything.
     pub fn wrote(&self, offset: u64, generation: u32, ok: bool) {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// Returns a block's expectation. Take it when issuing a read, for [`Verifier::check`].
+    /// Returns what [`Verifier::check`] needs: call it when issuing a read.
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
 
-    /// Checks a read for which `issued` was expected at its issue; returns the number of bytes
-    /// judged. Not judged are blocks that this run did not write, or whose write failed or is the
-    /// first and in flight.
+    /// Checks a read for which `issued` was expected at its issue; returns the bytes judged. Not
+    /// judged are blocks that this run did not write, or whose write failed or is the first and in
+    /// flight.
     ///
     /// After overlaps each byte must belong to an allowed generation.
     pub fn check(
@@ -151,7 +150,7 @@ impl Verifier {
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// Returns the offset of the first written block from `offset` on.
+    /// Returns the first written block's offset, from `offset` on.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))
@@ -162,7 +161,7 @@ impl Verifier {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }
 
-    /// A panic elsewhere leaves the generations consistent.
+    /// Ignores a panic elsewhere, which leaves the generations consistent.
     fn lock(&self) -> MutexGuard<'_, Generations> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }

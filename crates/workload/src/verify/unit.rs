@@ -1,4 +1,4 @@
-//! The header and body of a self-describing sector.
+//! A self-describing sector.
 
 use super::UNIT_BYTES;
 use crate::rng::{SplitMix64, derive};

@@ -1,7 +1,6 @@
 use super::{Row, access, bytes, fields_expected, number};
 
-/// Parses `device_id,opcode,offset,length,timestamp`: bytes and microseconds (README of
-/// github.com/alibaba/block-traces).
+/// Takes bytes and microseconds (README of github.com/alibaba/block-traces).
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[device, op, offset, length, time] = fields else {
         return Err(fields_expected(fields.len(), "device_id,opcode,offset,length,timestamp"));

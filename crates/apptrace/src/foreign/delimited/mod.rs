@@ -20,7 +20,7 @@ pub(super) struct Row<'a> {
     pub at_ns: Nanos,
     pub duration_ns: Option<Nanos>,
     pub access: Access,
-    /// The two parts of its name.
+    /// Two parts of a name.
     pub device: [&'a str; 2],
     pub offset: u64,
     pub bytes: u64,
@@ -140,7 +140,7 @@ fn fields_expected(got: usize, form: &str) -> String {
     format!("{got} fields; write {form}")
 }
 
-/// Refuses 4 GiB and more, because a queue takes the bytes of a request as 32 bits.
+/// Refuses 4 GiB and more: a queue takes a request's bytes as 32 bits.
 fn bytes(name: &str, text: &str) -> Result<u64, String> {
     let bytes = number(name, text)?;
     if bytes > u64::from(u32::MAX) { Err("a request of 4 GiB or more".into()) } else { Ok(bytes) }

@@ -1,4 +1,4 @@
-//! A call: name, arguments, result and duration.
+//! Parses one call.
 
 use super::super::text::seconds;
 use machine::Nanos;
@@ -6,15 +6,14 @@ use machine::Nanos;
 pub(super) struct Call<'a> {
     pub name: &'a str,
     pub arguments: Vec<&'a str>,
-    /// The result, an error as Linux's negative number; `None` if the call did not return.
+    /// An error is Linux's negative number; `None` if the call did not return.
     pub result: Option<i64>,
-    /// The text after the number: the path of a new descriptor, or an error's name.
+    /// After the number: a new descriptor's path, or an error's name.
     pub result_text: &'a str,
     pub duration_ns: Option<Nanos>,
 }
 
-/// Reports each character outside of strings, with the depth of brackets, until `see` returns
-/// `true`.
+/// Skips strings; passes place, character and depth of brackets until `see` returns `true`.
 fn outside(text: &str, mut see: impl FnMut(usize, u8, u32) -> bool) {
     let (mut depth, mut in_string, mut escaped) = (0_u32, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -104,7 +103,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns a descriptor, and its path if the recording has it (`3</tmp/a>`).
+    /// Returns the path too, if the recording has it (`3</tmp/a>`).
     pub(super) fn descriptor(&self, index: usize) -> Option<(i32, Option<&'a str>)> {
         descriptor(self.arguments.get(index)?)
     }
@@ -142,7 +141,7 @@ pub(super) fn descriptor(text: &str) -> Option<(i32, Option<&str>)> {
     Some((number.parse().ok()?, path))
 }
 
-/// Returns the number of a few errors; others are 5 (`EIO`).
+/// Returns 5 (`EIO`) for others.
 fn error_number(text: &str) -> i64 {
     match text.split_whitespace().next().unwrap_or("") {
         "EPERM" => 1,

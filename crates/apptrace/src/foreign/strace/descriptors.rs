@@ -1,4 +1,4 @@
-//! The descriptors of each process, and what a call does to a file.
+//! Each process's descriptors, and what a call does to a file.
 
 use super::super::MAX_NAMES;
 use super::super::text::Names;
@@ -21,7 +21,7 @@ struct Opened {
     open: OpenFile,
     position: Option<u64>,
     close_on_exec: bool,
-    /// A pipe or a terminal, not storage.
+    /// A pipe or a terminal.
     stream: bool,
 }
 
@@ -29,14 +29,14 @@ type Table = HashMap<i32, usize>;
 
 #[derive(Default)]
 pub(super) struct Processes {
-    /// The descriptor table of each thread, by number; threads of a process share one.
+    /// Tables by thread; threads of a process share one.
     of: HashMap<u32, u32>,
     tables: HashMap<u32, Table>,
     opened: Vec<Opened>,
     sizes: HashMap<Index, u64>,
 }
 
-/// Larger buffers and ranges are an error in the text.
+/// More is an error in the text.
 const MAX_BYTES: u64 = 1 << 40;
 
 impl Processes {
@@ -67,7 +67,7 @@ impl Processes {
         Ok(())
     }
 
-    /// An unknown descriptor was open before the recording.
+    /// Adds an unknown descriptor, which was open before the recording.
     fn find(
         &mut self,
         pid: u32,
@@ -310,7 +310,7 @@ impl Processes {
         Ok(Some(Done { file, access, offset, bytes, open }))
     }
 
-    /// Keeps the size of a file, for later appends.
+    /// Keeps the size for later appends.
     fn stat(&mut self, pid: u32, call: &Call<'_>) {
         let (Some((number, _)), Some(0)) = (call.descriptor(0), call.result) else { return };
         let Some(&at) = self.table(pid).get(&number) else { return };

@@ -1,10 +1,10 @@
-//! A line: the process, the time, and a call or part of it.
+//! The process, the time, and a call or part of it.
 
 use super::super::text::{quoted, seconds};
 use machine::Nanos;
 
 pub(super) struct Line<'a> {
-    /// The process; 0 if the recording followed no children and shows none.
+    /// 0 if the recording followed no children and shows none.
     pub pid: u32,
     pub at_ns: Nanos,
     pub rest: Rest<'a>,
@@ -13,12 +13,12 @@ pub(super) struct Line<'a> {
 pub(super) enum Rest<'a> {
     Call(&'a str),
     Unfinished(&'a str),
-    /// The name and end of a call.
+    /// A call's name and end.
     Resumed(&'a str, &'a str),
     Exited,
 }
 
-/// Returns the process, in front or as `[pid N]`, and the text after it.
+/// Takes the process in front or as `[pid N]`.
 fn pid(text: &str) -> (u32, &str) {
     if let Some((number, rest)) = text.strip_prefix("[pid").and_then(|text| text.split_once(']'))
         && let Ok(pid) = number.trim().parse()

@@ -1,7 +1,6 @@
-//! The output of `strace -f -ttt -T`, with or without `-y`.
-//!
-//! An interrupted call has two lines, `<unfinished ...>` and `<... resumed>`. Descriptors are
-//! followed through open, dup, fork and exec, to know the file and offset of each request.
+//! The output of `strace -f -ttt -T`, with or without `-y`. An interrupted call has two lines.
+//! Descriptors are followed through open, dup, fork and exec, to know each request's file and
+//! offset.
 
 mod call;
 mod descriptors;
@@ -17,7 +16,7 @@ use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
-/// Maximum length of a line, which `-s` sets.
+/// `-s` sets a line's length.
 const MAX_LINE_BYTES: usize = 1 << 20;
 const MAX_PENDING: usize = 1 << 18;
 const MAX_UNFINISHED: usize = 1 << 16;
@@ -33,7 +32,7 @@ pub(super) struct Strace<R> {
     processes: Processes,
     names: Names,
     unfinished: HashMap<u32, Unfinished>,
-    /// Calls by their start; `None` until the end is known.
+    /// By start; `None` until the end is known.
     order: VecDeque<Option<Option<Request>>>,
     first: u64,
 }
