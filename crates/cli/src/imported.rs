@@ -1,4 +1,4 @@
-//! Reports of other tools, in files and in the history.
+//! Other tools' reports, in files and in the history.
 
 use crate::documents;
 use crate::failure::Failure;

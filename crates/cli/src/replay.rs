@@ -70,7 +70,7 @@ fn factor(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Reads a trace of any format; also returns the format's name.
+/// Also returns the format's name.
 pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
     let named = |why: String| Failure::Usage(printable(&format!("{}: {why}", trace.display())));
     let (format, events) =

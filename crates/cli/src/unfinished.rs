@@ -19,7 +19,7 @@ const DIRECTORY: &str = "unfinished";
 
 const SUFFIX: &str = ".jsonl";
 
-/// The maximum size of kept runs; a week's study of a large machine has less.
+/// A week's study of a large machine has less.
 const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
 
 const KEPT_FOR_S: u64 = 30 * 86_400;
@@ -120,7 +120,7 @@ struct Left {
     begun: Begun,
     opened: Option<Opened>,
     runs: Vec<RunLine>,
-    /// The length of the whole lines; the last may be incomplete.
+    /// Counts whole lines; the last may be incomplete.
     bytes: u64,
 }
 

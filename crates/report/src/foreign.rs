@@ -1,4 +1,4 @@
-//! Another tool's report for display: in a terminal, and as a page.
+//! Another tool's report in a terminal and as a page.
 
 use crate::Error;
 use crate::compare::value;
@@ -23,7 +23,7 @@ fn measures(side: &Side) -> Vec<Measure> {
     Measure::ALL.into_iter().filter(has).collect()
 }
 
-/// Returns the head, and a row for each case with a column for each measure.
+/// Returns the head, and a row for each case.
 fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     let measures = measures(side);
     let mut head = vec!["case".to_string()];
@@ -94,7 +94,7 @@ fn view(side: &Side, measure: Measure) -> View {
     }
 }
 
-/// Renders a figure of each measure, and a table.
+/// Renders a page of figures and a table.
 ///
 /// # Errors
 /// A template that does not fit: a bug.

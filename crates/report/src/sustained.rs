@@ -49,7 +49,7 @@ fn wrote(result: &SustainedResult) -> String {
     )
 }
 
-/// Shows the answer, the levels and the warnings.
+/// Shows answer, levels and warnings.
 pub fn terminal(result: &SustainedResult, width: usize, colour: bool) -> String {
     let mut out = String::new();
     let width = width.max(40);

@@ -8,10 +8,10 @@ use minijinja::value::Value;
 use results::Figure;
 use serde::Serialize;
 
-/// A page that compares simulations with references.
+/// A page of comparisons.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// The kind of page: `validate`, `whatif`.
+    /// `validate` or `whatif`.
     pub kind: String,
     pub title: String,
     pub about: String,
@@ -19,7 +19,7 @@ pub struct Page {
     pub sections: Vec<Section>,
 }
 
-/// A section of the page: text, drawings and tables.
+/// A section of text, drawings and tables.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     pub title: String,
@@ -29,7 +29,7 @@ pub struct Section {
     pub tables: Vec<Table>,
 }
 
-/// A table; its first column names the rows.
+/// The first column names the rows.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Table {
     pub title: String,

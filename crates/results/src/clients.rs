@@ -1,4 +1,4 @@
-//! Several clients at once, and the share of each in a point.
+//! Several clients at once, and each one's share in a point.
 
 use crate::LatencySummary;
 use machine::units::show_time;

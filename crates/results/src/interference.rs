@@ -1,4 +1,4 @@
-//! Compares each workload by itself with all of them concurrently.
+//! Each workload alone against all of them concurrently.
 
 use crate::point::{LatencySummary, Point};
 use machine::units::show_rate;

@@ -12,13 +12,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// The minimum gain from twice the depth; below, the rate has peaked.
+/// With less gain from twice the depth, the rate has peaked.
 const GAIN: f64 = 1.02;
 
-/// The number of doublings without gain that end the search.
+/// Doublings without gain that end the search.
 const FLAT: u32 = 2;
 
-/// The relative difference up to which rates are equal; the lower depth then wins.
+/// Rates this close are equal: the lower depth wins.
 const SAME: f64 = 0.01;
 
 /// The search ends at adjacent depths, or at depths within 1/16 of each other.

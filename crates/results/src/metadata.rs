@@ -64,17 +64,17 @@ pub struct OperationResult {
     pub processor_percent: Option<f64>,
 }
 
-/// Measured rounds of an operation.
+/// An operation's measured rounds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rounds {
-    /// The time of each operation, over all rounds and clients.
+    /// Of each operation, over all rounds and clients.
     pub latency: Histogram,
     pub elapsed_ns: Vec<Nanos>,
-    /// The time of a round that the user ended early.
+    /// A round that the user ended early.
     pub unfinished_ns: Option<Nanos>,
 }
 
-/// The minimum length of a phase; shorter ones are too short to judge.
+/// Shorter phases are too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
 /// Measures a plan's operations. `progress` is called before each phase. A run in which the program
@@ -149,7 +149,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// Returns the operations of a client in one round; a listing counts once for its directory.
+/// A listing counts once for its directory.
 fn items(plan: &MetadataPlan, operation: Operation) -> u32 {
     if operation == Operation::List { plan.directories } else { plan.files }
 }

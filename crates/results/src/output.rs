@@ -1,8 +1,6 @@
-//! Writes output files, and never overwrites the user's. Devices, pipes and standard output are
-//! written in place.
-//!
-//! Others go to a temporary file in the same open directory, to stable storage, and are renamed. An
-//! existing file is replaced only if unmodified and halfpower's ([`own`]), or with `--force`.
+//! Devices, pipes and standard output are written in place; other outputs go to a temporary file in
+//! the same open directory, to stable storage, and are renamed. An existing file is replaced only
+//! if unmodified and halfpower's ([`own`]), or with `--force`.
 
 mod own;
 mod part;
@@ -33,7 +31,7 @@ const ANOTHER_FILE: &str = "name another file";
 pub struct Output {
     option: String,
     path: PathBuf,
-    /// The open directory and the name in it; `None` for an inherited file descriptor.
+    /// The name in the open directory; `None` for an inherited file descriptor.
     at: Option<(Arc<Directory>, OsString)>,
     force: bool,
 }
@@ -41,7 +39,7 @@ pub struct Output {
 enum Place {
     Free,
     Replaceable(Metadata),
-    /// A device or pipe, written in place.
+    /// A device or pipe.
     Stream,
 }
 
@@ -84,7 +82,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Returns whether the output is this file or device, which need not exist yet.
+    /// The output need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -326,7 +324,6 @@ fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-/// Returns whether a file is empty or was written by halfpower.
 fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
     Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }

@@ -1,4 +1,4 @@
-//! The figures that a reader looks for first.
+//! Figures that a reader looks for first.
 
 use crate::answer::{Peak, PlainRate, RandomBurst};
 use crate::document::Results;
@@ -88,7 +88,7 @@ pub struct ClassicRate {
     pub point: usize,
 }
 
-/// Name, request size, pattern, and requests outstanding of usual benchmarks.
+/// Name, request size, pattern, and requests outstanding.
 const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
     ("SEQ1M Q8T1", 1 << 20, Pattern::Seq, 8),
     ("SEQ1M Q1T1", 1 << 20, Pattern::Seq, 1),
@@ -97,7 +97,7 @@ const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
 ];
 
 impl Overview {
-    /// Creates the overview; `None` without anything to show.
+    /// Returns `None` without anything to show.
     pub fn of(results: &Results) -> Option<Overview> {
         let speeds: Vec<Speed> = [OpKind::Read, OpKind::Write]
             .into_iter()
@@ -242,8 +242,7 @@ impl ClassicRow {
     }
 }
 
-/// Returns whether requests go past the page cache, to space written before, as fast as they
-/// complete.
+/// Past the page cache, to space written before, as fast as requests complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)

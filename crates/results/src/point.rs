@@ -58,10 +58,8 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
-    /// Returns whether the rate is that of the target. Such rates of an operation have one peak.
-    ///
-    /// Not that of a cache, of a part of the target, or of a short run whose requests a throttle
-    /// admitted in advance.
+    /// Returns whether the rate is the target's: not a cache's, a part's, or that of a short run
+    /// whose requests a throttle admitted in advance. Such rates of an operation have one peak.
     pub fn measures_target(&self, facts: &TargetFacts) -> bool {
         let workload = &self.workload;
         let whole =
@@ -134,7 +132,7 @@ impl Point {
         }
     }
 
-    /// Adds the result of the data's verification.
+    /// Adds the data's verification.
     #[must_use]
     pub fn verified(mut self, found: Verification) -> Point {
         if let Some(numbers) = &mut self.numbers {

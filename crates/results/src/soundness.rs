@@ -1,4 +1,4 @@
-//! Checks that a document's figures agree with each other: finds damage and edits by hand.
+//! Figures of a document must agree: finds damage and edits by hand.
 
 use crate::document::Results;
 use crate::operation::OperationRate;

@@ -1,4 +1,4 @@
-//! Runs PostMark or operations on many files on two places in turn.
+//! PostMark or operations on many files, in two places in turn.
 
 use super::arguments::Arguments;
 use super::arms::RunHooks;

@@ -1,4 +1,4 @@
-//! Operations on the files of a simulated server by its clients.
+//! Operations of clients on a simulated server's files.
 
 use super::{Arguments, by_clients};
 use crate::context::Context;

@@ -16,7 +16,7 @@ use serde::Serialize;
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
-    /// Changes before an entry: its index, and what changed.
+    /// The index of an entry, and what changed before it.
     pub changes: Vec<(usize, Vec<String>)>,
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }

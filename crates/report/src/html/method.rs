@@ -103,7 +103,7 @@ pub(super) struct LayerView {
     name: String,
     rate: String,
     iops: String,
-    /// Each peak's operation, share, and length of the bar in percent.
+    /// Operation, share, and length of the bar in percent.
     reached: Vec<(String, String, String)>,
     settings: Facts,
 }

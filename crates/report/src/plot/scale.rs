@@ -43,7 +43,7 @@ impl Scale {
         }
     }
 
-    /// Returns the width of a slot; `None` if values have no slots.
+    /// Returns `None` if values have no slots.
     pub(crate) fn slot(&self) -> Option<f64> {
         match &self.spread {
             Spread::Each(values) => {

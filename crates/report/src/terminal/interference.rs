@@ -1,4 +1,4 @@
-//! Interference between workloads: a line for each, and a sentence.
+//! Interference: a line for each workload, and a sentence.
 
 use super::{Tone, paint, table, wrap};
 use crate::format::rate;

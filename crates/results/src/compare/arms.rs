@@ -9,7 +9,7 @@ use workload::Workload;
 
 const VALUES: usize = RUN_MEASURES.len();
 
-/// One side of a comparison in turn, on any machine.
+/// One side of a comparison in turn.
 pub trait Arm {
     fn workloads(&self) -> &[Workload];
 
@@ -41,7 +41,7 @@ pub struct OnMachine<M: Machine> {
 }
 
 impl<M: Machine> OnMachine<M> {
-    /// Creates an arm of workloads that were checked for an open target.
+    /// Creates an arm; the workloads were checked for the target.
     pub fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> OnMachine<M> {
         let facts = machine.target_facts(&target);
         let samples = workloads.iter().map(|_| Vec::new()).collect();
@@ -113,7 +113,7 @@ pub struct Turn<'a> {
 pub trait Conduct {
     type Error: From<Error>;
 
-    /// Returns the time in nanoseconds from an arbitrary start.
+    /// Returns nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// # Errors

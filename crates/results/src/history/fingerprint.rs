@@ -1,5 +1,4 @@
-//! Facts that identify a system: hardware, kernel, file system and its options, queue settings,
-//! program version.
+//! Facts that identify a system.
 
 use crate::document::Results;
 use machine::{MachineFacts, TargetFacts};
@@ -40,7 +39,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Combines two fingerprints: common facts once, others under each arm's name.
+    /// Common facts appear once, others under each arm's name.
     pub fn of_both(a: Fingerprint, b: Fingerprint) -> Fingerprint {
         let mut facts = BTreeMap::new();
         for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {
@@ -55,7 +54,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Returns the machine's name; empty if there are two.
+    /// Empty if there are two machines.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }

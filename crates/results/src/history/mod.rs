@@ -1,6 +1,5 @@
-//! The history: one SQLite file that several processes may use (write-ahead log).
-//!
-//! An entry is one transaction. Opening migrates an older file; a newer one is refused.
+//! One SQLite file that several processes may use (write-ahead log). Opening migrates an older file
+//! and refuses a newer one.
 
 mod fingerprint;
 mod migrations;
@@ -19,13 +18,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The maximum wait for another writer.
+/// For another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The maximum size of a document, as for a file ([`crate::DOCUMENT`]).
+/// As for a file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// The time between attempts while another process creates the history.
+/// While another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
@@ -69,7 +68,7 @@ pub struct History {
     path: PathBuf,
 }
 
-/// An entry without its document.
+/// An entry without document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     pub id: i64,
@@ -79,17 +78,17 @@ pub struct Entry {
     pub kind: String,
     pub target: String,
     pub machine: String,
-    /// A hash of the machine, target and program facts; equal if nothing changed.
+    /// A hash of machine, target and program facts.
     pub fingerprint: String,
     pub version: String,
     pub command: String,
     /// Measured points and rates.
     pub readings: u64,
     pub best_bytes_per_s: Option<f64>,
-    /// The 99th percentile of the latency at the highest rate.
+    /// At the highest rate.
     pub best_p99_ns: Option<f64>,
     pub note: Option<String>,
-    /// The tags in alphabetical order.
+    /// In alphabetical order.
     pub tags: Vec<String>,
 }
 
@@ -109,7 +108,7 @@ pub struct Filter {
     pub max: Option<u32>,
 }
 
-/// The columns that [`entry`] reads; the measures are those of [`Measure::name`].
+/// Measures as in [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
@@ -151,13 +150,13 @@ pub fn kind_name(kind: Kind) -> &'static str {
 /// A comparison, a tuning, sustained writes, or another tool's report.
 pub struct Other<'a> {
     pub began_unix_s: u64,
-    /// The kind, one of [`WITHOUT_POINTS`].
+    /// One of [`WITHOUT_POINTS`].
     pub kind: &'a str,
-    /// The target's name, independent of the current directory.
+    /// Independent of the current directory.
     pub target: String,
     pub fingerprint: Fingerprint,
     pub program: &'a Program,
-    /// The document as JSON.
+    /// As JSON.
     pub document: String,
 }
 

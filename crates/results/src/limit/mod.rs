@@ -86,7 +86,7 @@ impl Bottleneck {
         }
     }
 
-    /// Returns the bottleneck's words, which follow `the`.
+    /// Returns words that follow `the`.
     pub fn words(self) -> &'static str {
         match self {
             Bottleneck::DeviceIops => "requests per second of the device",

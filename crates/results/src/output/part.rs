@@ -8,10 +8,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-/// The maximum number of attempts: another process may take the file for a leftover.
+/// Another process may take the file for a leftover.
 const ATTEMPTS: u32 = 100;
 
-/// A new file with a random name, which is removed on drop.
+/// Removed on drop.
 #[derive(Debug)]
 pub(super) struct Part {
     directory: Arc<Directory>,

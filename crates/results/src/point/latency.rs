@@ -19,7 +19,7 @@ pub struct LatencySummary {
     pub count: u64,
 }
 
-/// The minimum number of requests above a percentile: with fewer it is an accident.
+/// With fewer requests above it, a percentile is an accident.
 const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {

@@ -85,7 +85,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Returns the points of trials that gain: the peak's limit reports them.
+    /// The peak's limit reports trials that gain.
     fn gains_of_trials(&self, peak: &Peak) -> Vec<usize> {
         let of_peak = self.answer.limits.iter().filter(|limit| limit.point == Some(peak.point));
         let gains =
