@@ -1,4 +1,4 @@
-//! `halfpower check`: is this volume as fast as before?
+//! `halfpower check`.
 
 mod replay;
 
@@ -302,12 +302,11 @@ fn baseline_of_preset(
     )))
 }
 
-/// The minimum share of the fastest point's rate.
 const NEAR: f64 = 0.95;
 
-/// Takes the smallest depth about as fast as the fastest: large requests are few in a run, so its
-/// rate has steps. Points of a few runs may be fast by chance, or by requests that a throttle
-/// admitted in advance, so others come first.
+/// Takes the smallest depth near the fastest: large requests are few in a run, so its rate has
+/// steps. Points of few runs, or with requests that a throttle admitted in advance, come last: they
+/// may be fast by chance.
 fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     let usable = |point: &&Point| {
         let workload = &point.workload;

@@ -41,8 +41,7 @@ impl Context {
         context
     }
 
-    /// The first choice counts: the options may come before the command and again among another
-    /// tool's arguments.
+    /// The first choice counts: the options may appear again among another tool's arguments.
     fn choose_history(&mut self, no_history: bool, file: Option<PathBuf>) {
         if matches!(self.history, HistoryChoice::Usual) {
             self.history = match (no_history, file) {

@@ -1,4 +1,4 @@
-//! `halfpower fio`: runs fio jobs.
+//! `halfpower fio`.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -173,7 +173,6 @@ fn shown(name: &str) -> String {
     printable(&name.chars().take(60).collect::<String>())
 }
 
-/// As in fio, `-` is standard input.
 fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("-") {
         JOB_FILE.bounded(io::stdin().lock()).all()

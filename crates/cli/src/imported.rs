@@ -1,4 +1,4 @@
-//! Other tools' reports, in files and in the history.
+//! Other tools' reports.
 
 use crate::documents;
 use crate::failure::Failure;

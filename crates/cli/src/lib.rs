@@ -57,7 +57,7 @@ use machine::text::PrintableWriter;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// With less, the program moves to a thread: the command-line parser uses up to 250 KiB.
+/// With less, the program moves to a thread: the parser uses up to 250 KiB.
 const SMALL_STACK: u64 = 1 << 20;
 
 /// Linux's usual limit.

@@ -1,4 +1,4 @@
-//! `mpirun ... halfpower COMMAND`: the same work on many clients at once.
+//! `mpirun ... halfpower COMMAND`.
 
 #[cfg(feature = "mpi")]
 mod mpi;

@@ -80,7 +80,6 @@ const NAMES: [(&[&str], &[Instead]); 21] = [
 
 const ONLY: &str = "--only EXPERIMENT";
 
-/// halfpower's option, another tool's values, and what to write instead.
 const VALUES: [(&str, &[&str], &str); 12] = [
     ("--op", &["randread", "rand-read"], "--op read --pattern random"),
     ("--op", &["randwrite", "rand-write"], "--op write --pattern random"),

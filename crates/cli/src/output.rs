@@ -69,7 +69,7 @@ pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> 
     text.map_err(|error| Failure::Run(format!("cannot turn the results into JSON: {error}")))
 }
 
-/// If writing fails, the error names a new temporary file with the text.
+/// If writing fails, the error names a temporary file with the text.
 pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     match output.write(text.as_bytes()) {
         Ok(()) => Ok(()),

@@ -1,4 +1,4 @@
-//! `halfpower plan`: a recorded application on other volumes.
+//! `halfpower plan`.
 
 use crate::context::Context;
 use crate::failure::Failure;

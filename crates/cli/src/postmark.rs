@@ -1,4 +1,4 @@
-//! `halfpower postmark`: PostMark commands from a file, a prompt or a pipe.
+//! `halfpower postmark`.
 
 pub(crate) mod places;
 

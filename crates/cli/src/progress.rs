@@ -1,5 +1,4 @@
-//! Progress on standard error: two lines on a terminal, else a plain line now and then. One thread
-//! draws it.
+//! Two lines on a terminal, else a plain line now and then. One thread draws all.
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -222,7 +221,7 @@ impl Drop for Display {
 
 const ERASE: &[u8] = b"\x1b[K";
 
-/// Columns of a picture that follows a part of a report on its line.
+/// The columns of a picture on a report's own line.
 const IN_LINE: usize = 44;
 
 fn draw_in_line(drawn: &mut Drawn, picture: &Picture) {

@@ -1,4 +1,4 @@
-//! Shell commands of the user that run between measurements.
+//! The user's shell commands between measurements.
 
 use crate::interrupt;
 use std::io;

@@ -1,4 +1,4 @@
-//! Completion scripts and manual pages, made from the table of commands.
+//! Completion scripts and manual pages.
 
 use crate::context::Context;
 use crate::failure::Failure;

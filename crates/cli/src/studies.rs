@@ -1,4 +1,4 @@
-//! `halfpower study`, and `halfpower report`, which recreates a study's report.
+//! `halfpower study` and `halfpower report`.
 
 use crate::arguments::{ReportArguments, ShownUnits, StudyArguments};
 use crate::context::Context;

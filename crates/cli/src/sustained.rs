@@ -1,4 +1,4 @@
-//! `halfpower study --sustained`: writes past every cache and credit.
+//! `halfpower study --sustained`.
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! Other tools' command lines and reports, with our results as JSON.
+//! Other tools' command lines and reports.
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `halfpower tune`: which setting is worth changing here?
+//! `halfpower tune`.
 
 mod whole;
 

@@ -349,7 +349,7 @@ fn names(directory: &Directory, prefix: &str) -> Vec<OsString> {
     directory.names().unwrap_or_default().into_iter().filter(fits).collect()
 }
 
-/// Returns the newest runs of the first prefix; with `any`, else of the other. Removes old ones.
+/// Prefers the first prefix; with `any`, takes the other too. Removes old runs.
 fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> {
     let directory = Directory::held(directory).ok()?;
     let age_s = |name: &OsStr| {

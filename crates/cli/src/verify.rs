@@ -1,4 +1,4 @@
-//! `run --verify` and `halfpower verify`: is the data read back the data written?
+//! `run --verify` and `halfpower verify`.
 
 use crate::context::Context;
 use crate::failure::Failure;

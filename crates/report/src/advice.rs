@@ -1,4 +1,4 @@
-//! Changes worth making, as rows of a table.
+//! Changes worth making.
 
 use crate::format::grouped;
 use machine::units::{show_time, significant};

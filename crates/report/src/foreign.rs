@@ -1,4 +1,4 @@
-//! Another tool's report in a terminal and as a page.
+//! Another tool's report.
 
 use crate::Error;
 use crate::compare::value;
@@ -23,7 +23,6 @@ fn measures(side: &Side) -> Vec<Measure> {
     Measure::ALL.into_iter().filter(has).collect()
 }
 
-/// Returns the head, and a row for each case.
 fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     let measures = measures(side);
     let mut head = vec!["case".to_string()];
@@ -97,7 +96,7 @@ fn view(side: &Side, measure: Measure) -> View {
 /// Renders a page of figures and a table.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn html(side: &Side, program: &Program) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("foreign.html", include_str!("../templates/foreign.html"))?;

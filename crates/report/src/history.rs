@@ -262,7 +262,7 @@ fn environment() -> Result<minijinja::Environment<'static>, Error> {
 /// Renders a self-contained page of trends.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn trends_html(
     target: &str,
     all: &[HistoryRow],

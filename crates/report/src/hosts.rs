@@ -1,4 +1,4 @@
-//! Points of many clients, and each client's share.
+//! Points of many clients.
 
 use crate::format::{plural, plus_minus, rate_number, rate_unit};
 use crate::terminal::{Tone, paint, table, wrap};
@@ -133,7 +133,6 @@ fn short(point: &Point) -> String {
     workload::Workload { clients: None, ..workload }.short()
 }
 
-/// Each workload's point with the most clients.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

@@ -1,4 +1,4 @@
-//! A recorded application: verdict in a terminal, and profile as a page.
+//! A recorded application.
 
 use crate::Error;
 use crate::advice::factor;
@@ -251,7 +251,7 @@ fn sizes(profile: &Profile) -> Table {
 /// Renders a page that needs no network.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, Error> {
     let waited: Vec<(String, f64)> = profile
         .files
@@ -366,7 +366,6 @@ fn left_out(profile: &Profile) -> String {
     }
 }
 
-/// Without a verdict, the files that were waited for longest.
 fn answer(profile: &Profile) -> Vec<String> {
     match &profile.verdict {
         Some(verdict) => verdict

@@ -1,4 +1,4 @@
-//! A test of SNIA's specification in a terminal and as a page.
+//! A test of SNIA's specification.
 
 mod page;
 mod tables;

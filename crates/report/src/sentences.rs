@@ -1,4 +1,4 @@
-//! Sentences from a document's values, in full and in short.
+//! Sentences from a document's values.
 
 use results::{Answer, Limit, LimitOf, LimitTrial, OperationScaling, Predicted, Results};
 use workload::OpKind;

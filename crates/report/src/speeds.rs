@@ -1,4 +1,4 @@
-//! Each operation's speed as table rows, the same in every output.
+//! Each operation's speed.
 
 use crate::format::{grouped, latency, plus_minus, rate, small_requests};
 use machine::units::{show_size, show_span, show_time};

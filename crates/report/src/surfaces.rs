@@ -1,4 +1,4 @@
-//! A page of rates over file and record sizes, as in IOzone.
+//! Rates over file and record sizes, as in IOzone.
 
 use crate::format::{date, rate, rate_number};
 use crate::{Error, html, plot};
@@ -92,7 +92,7 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
 /// Renders a page of surfaces.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("surfaces.html", include_str!("../templates/surfaces.html"))?;

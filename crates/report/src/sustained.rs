@@ -1,4 +1,4 @@
-//! A sustained run in a terminal, as a page and as a table.
+//! A sustained run.
 
 mod page;
 

@@ -1,5 +1,4 @@
-//! A page that compares a simulated machine with a published study, a real machine, or its other
-//! settings.
+//! A page that compares a simulated machine with references.
 
 use crate::Error;
 use crate::html;
@@ -11,7 +10,7 @@ use serde::Serialize;
 /// A page of comparisons.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// `validate` or `whatif`.
+    /// Such as `validate`.
     pub kind: String,
     pub title: String,
     pub about: String,
@@ -47,7 +46,7 @@ struct SectionView {
 /// Renders a self-contained page.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn page(page: &Page) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("validation.html", include_str!("../templates/validation.html"))?;

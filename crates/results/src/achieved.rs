@@ -1,4 +1,4 @@
-//! The load that a point's runs achieved, and its cost.
+//! A point's achieved load and its cost.
 
 use crate::disturbances::Disturbances;
 use machine::units::MIB;

@@ -100,14 +100,14 @@ macro_rules! achieved {
     };
 }
 
-/// `1000:30s,5000:60s`.
+/// Returns `1000:30s,5000:60s`.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
     (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
 }
 
-/// `read 512-4096, write 65536:60%+4096:40%`.
+/// Returns `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { min_bytes, max_bytes, unaligned } => {

@@ -39,7 +39,7 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
     files
 }
 
-/// Unique, and valid on every file system.
+/// Returns a name that is unique, and valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = id
         .chars()
@@ -110,7 +110,7 @@ pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
         .chain(named_columns().map(|column| column.name))
 }
 
-/// A row per point, in the order of [`history_columns`].
+/// Returns a row per point, in the order of [`history_columns`].
 pub(crate) fn history_rows(
     entry: &Entry,
     results: &Results,
@@ -197,7 +197,7 @@ fn figures(experiment: &Experiment, points: &[Point]) -> String {
     table.0
 }
 
-/// A point's index, repeats, warnings and error.
+/// Returns index, repeats, warnings and error.
 fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     let point = value.point.and_then(|index| points.get(index));
     let error = match point.and_then(|point| point.error.clone()) {

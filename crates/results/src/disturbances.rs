@@ -1,4 +1,4 @@
-//! Other users of processors and memory during a point.
+//! Other users of processors and memory.
 
 use machine::{Engine, Figure, PressureUse, QuotaUse, Warning};
 use measure::Sample;
@@ -8,12 +8,12 @@ use workload::Workload;
 
 /// More than an idle system's housekeeping.
 const OTHERS_MATTER: f64 = 0.1;
-/// Of the quota periods, those in which the program was held.
+/// Of quota periods, in which the program was held.
 const THROTTLED_PERCENT: f64 = 5.0;
-/// Of the time, that runnable but not scheduled.
+/// Of the time, runnable but not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
-/// Of the time, that in which other tasks waited for storage.
+/// Of the time, while other tasks waited for storage.
 const IO_PERCENT: f64 = 20.0;
 /// With more cached bytes, this program does not wait for storage.
 const FROM_CACHE_PERCENT: f64 = 95.0;

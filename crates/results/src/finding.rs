@@ -1,4 +1,4 @@
-//! Settings worth changing, uncertain gains, and doubts, each with its words.
+//! Findings and doubts, with their words.
 
 use crate::answer::Goal;
 use crate::point::Point;

@@ -149,7 +149,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// A listing counts once for its directory.
+/// Counts a listing once for its directory.
 fn items(plan: &MetadataPlan, operation: Operation) -> u32 {
     if operation == Operation::List { plan.directories } else { plan.files }
 }

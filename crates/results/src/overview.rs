@@ -242,7 +242,8 @@ impl ClassicRow {
     }
 }
 
-/// Past the page cache, to space written before, as fast as requests complete.
+/// Returns whether requests go past the page cache, to space written before, as fast as they
+/// complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)

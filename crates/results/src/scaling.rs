@@ -1,4 +1,4 @@
-//! Rates with different numbers of clients, and what more gain.
+//! What more clients gain.
 
 use crate::clients::ClientNumbers;
 use machine::units::{grouped, plural, show_rate};

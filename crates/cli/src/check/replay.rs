@@ -1,4 +1,4 @@
-//! `check --replay`: is a recorded application as fast as before?
+//! `check --replay`.
 
 use super::Arguments;
 use crate::compare::FAILED;

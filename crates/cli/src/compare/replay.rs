@@ -1,4 +1,4 @@
-//! `compare --replay`: a recorded application on two arms in turn.
+//! `compare --replay`.
 
 use super::arguments::Arguments;
 use super::arms::set_up;

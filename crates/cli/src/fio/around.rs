@@ -1,4 +1,4 @@
-//! Work before and after each set of jobs: schedulers, commands, progress.
+//! Work before and after each set of jobs.
 
 use super::schedulers::Schedulers;
 use crate::context::Context;

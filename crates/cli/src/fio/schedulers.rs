@@ -1,4 +1,4 @@
-//! `ioscheduler`: schedulers that jobs ask for, restored afterwards.
+//! `ioscheduler`: jobs' schedulers, restored afterwards.
 
 use crate::failure::Failure;
 use dialect::fio::{Arrangement, Job, Plan};
@@ -81,7 +81,6 @@ impl Schedulers {
         session.set(&wanted)
     }
 
-    /// Restores all schedulers; returns warnings.
     pub(super) fn end(self) -> Vec<String> {
         let mut warnings = self.warnings;
         warnings.extend(self.session.map(Session::end).unwrap_or_default());

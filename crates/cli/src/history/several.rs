@@ -1,4 +1,4 @@
-//! `history show` of several entries, in time order.
+//! `history show` of several entries.
 
 use super::with_changes;
 use crate::context::Context;

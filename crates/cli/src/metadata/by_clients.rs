@@ -1,4 +1,4 @@
-//! Operations on files by several clients at once.
+//! Operations on files by several clients.
 
 use super::{Arguments, phases, show};
 use crate::clients;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use workload::metadata::MetadataPlan;
 
-/// Files of each client in a short first run, which shows how many fit into the time.
+/// A short first run shows how many files fit into the time.
 const FIRST_FILES: u32 = 50;
 
 const SIMULATED_FILES: u32 = 500;
@@ -58,8 +58,8 @@ impl FirstRound {
     }
 }
 
-/// `time_ns` is `None` on a simulated machine, whose rounds do not differ. A failure is only a
-/// warning: the study is complete without these rates.
+/// `time_ns` is `None` on a simulated machine, whose rounds do not differ. A failure is a warning:
+/// the study is complete without these.
 pub(crate) fn add_to_study(
     context: &Context,
     (directory, time_ns): (&Path, Option<Nanos>),

@@ -1,4 +1,4 @@
-//! Operations of clients on a simulated server's files.
+//! Clients of a simulated file server.
 
 use super::{Arguments, by_clients};
 use crate::context::Context;

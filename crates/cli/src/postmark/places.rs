@@ -1,4 +1,4 @@
-//! A session's file systems: local directories or a simulated machine.
+//! Local directories or a simulated machine.
 
 use crate::target::is_twin;
 use host::files::HostFiles;

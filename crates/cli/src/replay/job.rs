@@ -81,8 +81,7 @@ impl ReplayJob {
         self.targets.iter().any(|target| is_twin(target))
     }
 
-    /// Calls `on_run` before each run, numbered from 1. A simulated machine is new each time, with
-    /// empty caches.
+    /// Numbers runs from 1. A simulated machine is new each time, with empty caches.
     pub(crate) fn run(
         &self,
         context: &Context,

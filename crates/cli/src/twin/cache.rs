@@ -1,4 +1,4 @@
-//! `halfpower twin cache`: the effect of a memory cache on a trace or a workload.
+//! `halfpower twin cache`.
 
 mod source;
 
@@ -154,7 +154,7 @@ fn usual_sizes(footprint: f64) -> Vec<u64> {
     sizes
 }
 
-/// Makes four steps between neighbours: a curve costs little more than one of its points.
+/// A curve costs little more than one of its points.
 fn curve_sizes(replayed: &[u64]) -> Vec<u64> {
     let mut sizes: Vec<u64> = replayed.to_vec();
     for pair in replayed.windows(2) {

@@ -1,4 +1,4 @@
-//! `halfpower twin fit`: calibrates a simulated machine to the results of a real one.
+//! `halfpower twin fit`.
 
 use super::document::{json, percent, program};
 use crate::context::Context;

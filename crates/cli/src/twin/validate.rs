@@ -1,4 +1,4 @@
-//! `halfpower twin validate`: the simulation against the 1997 study's published points.
+//! `halfpower twin validate`, against the 1997 study.
 
 use super::document::{directory, json, percent, program, write};
 use crate::context::Context;

@@ -82,7 +82,6 @@ struct FindingView {
     check: String,
 }
 
-/// Returns `None` for a run or a sweep.
 pub(super) fn view(results: &Results) -> Option<AnswerView> {
     let answer = results.answer.as_ref()?;
     let (costs, more_costs) = crate::format::costs_by_mode(&answer.costs);

@@ -153,7 +153,7 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// For pages outside a study; anchors start at `first`.
+/// Makes a section outside a study; anchors start at `first`.
 pub(crate) fn section_view(
     number: usize,
     first: usize,

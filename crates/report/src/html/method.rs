@@ -1,4 +1,4 @@
-//! The end of the page: machine, layers, all points, and method.
+//! The end of the page.
 
 use crate::format::{
     cell, duration, grouped, heading, layer_kind, plural, rate, share, target_kind,

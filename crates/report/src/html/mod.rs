@@ -29,7 +29,7 @@ const MAX_BYTES: usize = 2_000_000;
 /// so.
 ///
 /// # Errors
-/// A template that does not fit the document: a bug.
+/// A bug in a template.
 pub fn html(results: &Results) -> Result<String, Error> {
     let page = page(results, MAX_ROWS)?;
     if page.len() < MAX_BYTES { Ok(page) } else { self::page(results, FEW_ROWS) }

@@ -1,4 +1,4 @@
-//! The way from program to device, for a wide page and a phone.
+//! The way from program to device.
 
 use crate::format::rate_unit;
 use crate::pipeline::{Cell, Column, Pipeline, Row};

@@ -1,4 +1,4 @@
-//! Changes as dots with intervals around zero, and both sides' runs as dots.
+//! Changes and runs as dots.
 
 use super::scene::tenth;
 use machine::units::show_change;
@@ -181,7 +181,7 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     }
 }
 
-/// Each row has its own scale; `None` if runs are unknown.
+/// Draws each row on its own scale; `None` if runs are unknown.
 pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) -> Option<Changes> {
     let known: Vec<&&Difference> = differences
         .iter()

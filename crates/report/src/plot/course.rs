@@ -1,4 +1,4 @@
-//! Line charts over time, bytes or rounds, from zero.
+//! Line charts over time, bytes or rounds.
 
 use super::text::escape;
 use super::ticks::{Tick, from_zero};
@@ -47,7 +47,7 @@ pub(crate) struct Chart<'a> {
     pub(crate) shaded: Option<(f64, f64)>,
 }
 
-/// No line is longer than can be seen; low and high points stay.
+/// Keeps low and high points; no line is longer than can be seen.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let group = points.len().div_ceil(MAX_DRAWN / 2).max(1);
     if group == 1 {
@@ -87,7 +87,7 @@ pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str
     );
 }
 
-/// Two widths, of which the page shows one.
+/// Draws two widths, of which the page shows one.
 pub(crate) fn svg(chart: &Chart<'_>) -> String {
     drawn(chart, &WIDE) + &drawn(chart, &NARROW)
 }

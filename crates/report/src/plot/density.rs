@@ -1,4 +1,4 @@
-//! Requests by time and offset: darker cells have more, on a logarithmic scale.
+//! Requests by time and offset.
 
 use super::course::{Frame, TOP, WIDE, column_tick, row_line};
 use super::text::{ending, escape};
@@ -12,7 +12,6 @@ const HEIGHT: f64 = 220.0;
 const BOTTOM: f64 = 180.0;
 const SHADES: usize = 8;
 
-/// From 1 to [`SHADES`]; 0 without requests.
 fn shade(count: u64, most: u64) -> usize {
     if count == 0 {
         return 0;

@@ -219,7 +219,6 @@ fn inner_texts(scene: &Scene) -> Vec<Rect> {
     halves.chain(lines).map(Text::rect).collect()
 }
 
-/// Returns `None` if there is no room.
 fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f64) -> Option<Rect> {
     let rect =
         Rect { x: x + 9.0, y: y - text::HEIGHT / 2.0, width: width + 2.0, height: text::HEIGHT };
@@ -242,8 +241,8 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
 /// Points between two values at which a line may cross a name.
 const SAMPLES: u32 = 40;
 
-/// Labels want the curves' ends. If ends are too close to order, labels follow the order of the
-/// whole curves.
+/// Returns the curves' ends. If ends are too close to order, labels follow the order of the whole
+/// curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;

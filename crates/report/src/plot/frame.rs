@@ -1,4 +1,4 @@
-//! A figure's axes, and the area between them.
+//! A figure's axes.
 
 use super::halves::half_peaks;
 use super::scale::{Scale, Spread};
@@ -222,7 +222,7 @@ fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tic
     (scale, ticks, 1)
 }
 
-/// At most three rows; the table has the rest.
+/// Uses at most three rows; the table has the rest.
 fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     let slot = scale.slot().unwrap_or(1.0);
     let widest = labels.iter().map(|tick| text::width(&tick.label)).fold(0.0, f64::max) + 8.0;

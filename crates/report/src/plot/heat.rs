@@ -1,4 +1,4 @@
-//! A table as a heat map: darker cells are higher, on a logarithmic scale.
+//! A table as a heat map.
 
 use super::text::escape;
 use std::fmt::Write;

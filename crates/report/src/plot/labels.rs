@@ -81,7 +81,7 @@ pub(crate) struct Ink {
 }
 
 impl Placer {
-    /// Labels stay within `bounds`, never touch `taken`, and avoid `ink`.
+    /// Creates a placer whose labels stay within `bounds`, never touch `taken`, and avoid `ink`.
     pub(crate) fn new(bounds: Rect, taken: Vec<Rect>, ink: Vec<Ink>) -> Placer {
         Placer { bounds, taken, ink }
     }
@@ -90,7 +90,6 @@ impl Placer {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
 
-    /// Returns `None` if all positions are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         for (ring, distance) in

@@ -1,4 +1,4 @@
-//! Colour, dashes and marker of each curve.
+//! Each curve's style.
 
 use super::colour::{self, Pair};
 use super::scene::DASHES;

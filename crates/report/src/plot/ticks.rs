@@ -11,7 +11,7 @@ pub(crate) struct Tick {
 
 const GAP: f64 = 10.0;
 
-/// 1, 2 or 5 times a power of ten, for at most `max` parts.
+/// Returns 1, 2 or 5 times a power of ten, for at most `max` parts.
 fn step(length: f64, max: usize) -> f64 {
     let rough = (length / max.max(1) as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -22,7 +22,7 @@ fn step(length: f64, max: usize) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// The unit's size in the axis's values, and its name.
+/// Returns the unit's size in the axis's values, and its name.
 fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     match axis {
         Axis::BytesPerS => (shown_in().rate_bytes(), ""),
@@ -44,7 +44,7 @@ fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     }
 }
 
-/// From zero to at least `max`, at most `parts` + 1; the last ends the axis.
+/// Returns at most `parts` + 1 ticks from zero to at least `max`; the last ends the axis.
 pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
     let (factor, name) = unit(axis, max);
     let max = if max > 0.0 && max.is_finite() { max / factor } else { 1.0 };
@@ -95,8 +95,7 @@ fn log_label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Labels every, every second, every fourth power of two ..., the finest that fit; the ends if
-/// there are fewer than two.
+/// Labels every, every second, every fourth power of two ..., the finest that fit; else the ends.
 pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec<Tick> {
     let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
     let per_power = length / (high / low).log2().max(1e-9);
@@ -145,7 +144,7 @@ pub(crate) fn of_values(
     ticks
 }
 
-/// 1, 2 or 5 x 10^n at or below, or at or above, a positive value.
+/// Returns the 1, 2 or 5 x 10^n at or below, or at or above, a positive value.
 fn round_log(value: f64, up: bool) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let digits = [1.0, 2.0, 5.0, 10.0];
@@ -158,8 +157,7 @@ fn round_log(value: f64, up: bool) -> f64 {
     if round > 0.0 && round.is_finite() { round } else { value }
 }
 
-/// Ends and ticks: 1, 2, 5 while they fit, then powers of ten, then every second, third ... of
-/// these.
+/// Labels 1, 2, 5 while they fit, then powers of ten, then every second, third ... of these.
 pub(crate) fn decades(axis: Axis, low: f64, high: f64, height: f64) -> (f64, f64, Vec<Tick>) {
     // Rates are round in their unit.
     let unit = if axis == Axis::BytesPerS { shown_in().rate_bytes() } else { 1.0 };

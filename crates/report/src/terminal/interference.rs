@@ -1,4 +1,4 @@
-//! Interference: a line for each workload, and a sentence.
+//! Interference between workloads.
 
 use super::{Tone, paint, table, wrap};
 use crate::format::rate;

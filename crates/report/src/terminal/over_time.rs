@@ -1,4 +1,4 @@
-//! A load's steps, or a run's windows, as a table.
+//! A load's steps, or a run's windows.
 
 use super::{Tone, paint, table};
 use crate::format::{grouped, plural};

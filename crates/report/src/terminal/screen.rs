@@ -8,7 +8,7 @@ use machine::text::printable;
 use results::{Answer, Lasting, Limit, LimitOf, Overview, Results};
 use unicode_width::UnicodeWidthStr;
 
-/// The smallest terminal that shows the whole answer.
+/// The lines of the smallest terminal that shows the whole answer.
 const MAX_LINES: usize = 30;
 
 const MIN_CHANGE: usize = 34;

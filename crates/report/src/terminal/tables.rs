@@ -59,7 +59,6 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
     format!("\n{}", table(&header, &rows, 1, width, colour))
 }
 
-/// Distinct, in rising order.
 pub(crate) fn xs(figure: &Figure) -> Vec<f64> {
     let mut xs: Vec<f64> =
         figure.series.iter().flat_map(|series| &series.values).map(|value| value.x).collect();

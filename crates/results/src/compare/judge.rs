@@ -14,7 +14,7 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// Compares separate measurements; `None` without a ratio.
+    /// Returns `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,
@@ -222,7 +222,7 @@ fn summary(
     }
 }
 
-/// The geometric mean, with Student's t on the logarithms.
+/// Computes the geometric mean, with Student's t on the logarithms.
 fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
     let logs: Vec<f64> =
         judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();

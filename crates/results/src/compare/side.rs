@@ -118,8 +118,8 @@ impl Measurement {
     }
 }
 
-/// Two sides may differ only because a rate changed while measured, if one rate is within the other
-/// side's range.
+/// Returns whether only a rate that changed while measured may explain a difference: one rate is
+/// within the other side's range.
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;

@@ -1,4 +1,4 @@
-//! CSV with named columns: both sides in one file, or one side.
+//! CSV with named columns.
 
 use super::measure::Measure;
 use super::side::{Measurement, Reading, Side, kind};
@@ -292,7 +292,7 @@ fn sides(
     Ok(vec![(spoken(a), of(a)), (spoken(b), of(b))])
 }
 
-/// `31_5KB_offset` becomes `31.5KB offset`.
+/// Turns `31_5KB_offset` into `31.5KB offset`.
 fn spoken(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let digit = |place: Option<usize>| {

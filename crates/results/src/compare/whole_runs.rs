@@ -1,4 +1,4 @@
-//! Arms that run a whole benchmark: PostMark or metadata operations.
+//! Arms that run a whole benchmark.
 
 use super::side::{Measurement, Reading, of_rate, whole_run};
 use super::{Comparison, Conduct, InTurn, Series, Turn};

@@ -54,7 +54,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Empty if there are two machines.
+    /// Returns an empty name if there are two machines.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Requests arrive on a schedule, whether or not earlier ones are done, and queue if necessary.
+//! Requests arrive on a schedule, whether or not earlier ones are done.
 
 use super::{LatencyGoal, SearchBy, p99_interval};
 use crate::point::{Numbers, Point, measure_points};

@@ -1,4 +1,4 @@
-//! The limit of a rate: bottleneck, evidence, trials.
+//! The limit of a rate.
 
 mod cause;
 mod sentences;

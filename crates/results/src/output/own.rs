@@ -1,6 +1,5 @@
-//! A mark lets a later run recognise an unchanged output: length and checksum of the content in an
-//! extended attribute, with the file's number ([`machine::mark::mark`]), or in a hidden file next
-//! to it.
+//! A mark lets a later run recognise an unchanged output: length and checksum in an extended
+//! attribute, with the file's number ([`machine::mark::mark`]), or in a hidden file next to it.
 
 use files::{Directory, Input, has_same_owner};
 use std::ffi::{OsStr, OsString};
@@ -14,7 +13,7 @@ const LONGEST: usize = 128;
 
 const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
-/// Length and checksum (FNV-1a).
+/// Returns length and checksum (FNV-1a).
 fn state(mut content: impl Read) -> io::Result<String> {
     let (mut length, mut hash) = (0, 0xCBF2_9CE4_8422_2325u64);
     let mut buffer = vec![0; 1 << 16];
@@ -72,7 +71,7 @@ fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<
     )
 }
 
-/// Both files must have one owner: in a shared directory any user can put one there.
+/// Requires one owner of both files: in a shared directory any user can put one there.
 fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
     let (state, metadata) = mark_of(directory, &beside(name))?;
     has_same_owner(output, &metadata).then_some(state)
@@ -100,7 +99,7 @@ mod attribute {
         write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
-    /// Empty if the mark is another file's.
+    /// Returns an empty state if the mark is another file's.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -145,7 +145,7 @@ impl<'a> Checks<'a> {
         self.points.get(point).and_then(Point::rate)
     }
 
-    /// The rate that saturates the narrowest layer.
+    /// Returns the rate that saturates the narrowest layer.
     fn admitted(&self, op: OpKind) -> Option<f64> {
         let rates = self
             .facts

@@ -1,4 +1,4 @@
-//! Rules about peaks and the rates of plain programs.
+//! Rules about peaks and plain programs.
 
 use super::{Checks, ROUNDING, Rule};
 use crate::limit::SAME;
