@@ -159,7 +159,7 @@ impl CpuPerRequest {
     }
 }
 
-/// Returns what a cache served if `moved` of `asked` bytes reached a device; `None` for zero bytes.
+/// Of `asked` bytes, `moved` reached a device. `None` for zero bytes.
 pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
     (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }

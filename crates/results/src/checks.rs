@@ -8,7 +8,7 @@ use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
 
-/// The percentage of bytes that no device moved above which a cache served them.
+/// If no device moved more of the bytes, a cache served them.
 pub const CACHED_PERCENT: f64 = 5.0;
 /// Extra bytes at the devices per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;

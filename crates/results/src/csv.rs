@@ -7,12 +7,8 @@ use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
-/// Returns names and texts: `points.csv`, `operations.csv` if file operations were measured, and
-/// one file per experiment with figures, named after its id.
-///
-///
-/// A failed point has no numbers, but a reason in the column `error`. Warnings are separated by `;
-/// `.
+/// Returns names and texts. A failed point has no numbers, but a reason in the column `error`.
+/// Warnings are separated by `; `.
 pub fn csv(results: &Results) -> Vec<(String, String)> {
     let mut files =
         vec![("points.csv".to_string(), rows(columns::POINT, &results.points, Some("point")))];
@@ -135,7 +131,7 @@ fn named_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.name.is_empty())
 }
 
-/// Returns rows that begin with the entry's number, time, kind, target and machine.
+/// Rows begin with the entry's number, time, kind, target and machine.
 pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
     let mut table = Table(String::new());
     if header {

@@ -78,7 +78,7 @@ pub struct Results {
     pub warnings: Vec<String>,
 }
 
-/// A command's start in calendar time and on the machine's clock.
+/// In calendar time and on the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
     pub unix_s: u64,
@@ -93,7 +93,7 @@ impl Began {
 }
 
 impl Results {
-    /// Creates a document without measurements, with the target's warnings; it ends now.
+    /// Creates a document without measurements; it ends now.
     pub fn new<M: Machine>(
         machine: &M,
         kind: Kind,
@@ -128,7 +128,7 @@ impl Results {
         }
     }
 
-    /// Marks the user's interrupt. `planned`: the whole measurement's points, if known.
+    /// Marks the user's interrupt after some of the `planned` points.
     pub fn interrupted(mut self, planned: Option<usize>) -> Results {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
         self.incomplete = true;

@@ -68,7 +68,7 @@ pub struct RatesInWords {
 }
 
 impl Finding {
-    /// Returns the rates in words; `None` if a point was not measured.
+    /// Returns `None` if a point was not measured.
     pub fn rates([before, after]: [&Point; 2]) -> Option<RatesInWords> {
         let after = format!("{} with {}", show_rate(after.rate()?), after.workload.short());
         let (rate, with) = (show_rate(before.rate()?), before.workload.short());

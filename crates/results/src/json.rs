@@ -20,7 +20,7 @@ pub enum Error {
     Version { path: PathBuf, found: String },
 }
 
-/// Converts results to JSON with a final newline.
+/// Returns JSON with a final newline.
 ///
 /// # Errors
 /// A value that JSON cannot represent.

@@ -131,8 +131,8 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Judges the 99th percentile by the bar that `whose` publishes; `None` if the point failed.
-/// `first` is its index.
+/// Judges the p99 by the bar that `whose` publishes; `None` if the point failed. `first` is its
+/// index.
 pub fn meets_published_p99(
     point: &Point,
     (p99_ns, first): (u64, usize),

@@ -77,8 +77,8 @@ pub struct Rounds {
 /// Shorter phases are too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
-/// Measures a plan's operations. `progress` is called before each phase. A run in which the program
-/// was stopped is repeated. The user's interrupt ends it with the figures so far.
+/// Calls `progress` before each phase. Repeats a run in which the program was stopped. The user's
+/// interrupt ends it with the figures so far.
 ///
 /// # Errors
 /// As [`run`].
@@ -210,7 +210,7 @@ fn warnings(result: &MetadataResult) -> Vec<String> {
 }
 
 impl MetadataResult {
-    /// Creates the result of rounds in the order of [`Operation::ALL`].
+    /// Rounds are in the order of [`Operation::ALL`].
     ///
     /// # Errors
     /// No operation has begun.
@@ -238,8 +238,7 @@ impl MetadataResult {
         })
     }
 
-    /// Returns whether a client's cache may have served an operation: the client used its own
-    /// files, but would use another's with more clients.
+    /// Returns whether a client used its own files, but would use another's with more clients.
     pub fn is_served_by_own_cache(&self, operation: Operation) -> bool {
         operation.visits() && self.plan.shift > 0 && !self.plan.visits_others(self.clients)
     }

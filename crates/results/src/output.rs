@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The output was refused before anything was measured.
+    /// Refused before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
@@ -44,8 +44,7 @@ enum Place {
 }
 
 impl Output {
-    /// Checks the output that `option` names. `force` also replaces files that halfpower did not
-    /// write, but never one of `targets`.
+    /// `force` also replaces files that halfpower did not write, but never one of `targets`.
     ///
     /// # Errors
     /// The location is not writable, the file belongs to the user, or it is one of `targets`.
@@ -99,7 +98,7 @@ impl Output {
         &self.path
     }
 
-    /// Writes the output: a file in full or not at all.
+    /// Writes a file in full or not at all.
     ///
     /// # Errors
     /// It cannot be written, or another program has created the file.
@@ -132,8 +131,8 @@ impl Output {
         }
     }
 
-    /// Opens an output that grows while the command runs. A file has its name from the start, so
-    /// that a killed command leaves it; [`Growing::finish`] marks it as halfpower's.
+    /// Opens a growing output. A file has its name from the start, so that a killed command leaves
+    /// it; [`Growing::finish`] marks it as halfpower's.
     ///
     /// # Errors
     /// As [`Output::write`].
@@ -267,7 +266,7 @@ impl Output {
     }
 }
 
-/// An output that grows, from [`Output::grow`].
+/// From [`Output::grow`].
 #[derive(Debug)]
 pub struct Growing {
     output: Output,

@@ -141,7 +141,7 @@ impl Point {
         Point { verification: Some(found), ..self }
     }
 
-    /// Creates a point from its runs; without runs it is failed.
+    /// Without runs, the point is failed.
     pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");
@@ -156,7 +156,7 @@ impl Point {
         }
     }
 
-    /// Adds the driver's ceiling, with a warning if the rate came close.
+    /// Warns if the rate came close to the driver's ceiling.
     pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
         if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
             let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
@@ -225,7 +225,7 @@ impl Point {
     }
 }
 
-/// Merges warnings that differ only in their figures, with the number of points.
+/// Merges warnings that differ only in figures, with the number of points.
 pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
     let numbers = points.filter_map(|point| point.numbers.as_ref());
     let all: Vec<Warning> = numbers.flat_map(Numbers::doubts).collect();

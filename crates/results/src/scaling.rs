@@ -130,7 +130,7 @@ pub struct GrowthNumbers {
 }
 
 impl GrowthNumbers {
-    /// Finds them from the rates of rising numbers of clients. `None` with fewer than two.
+    /// Takes rising numbers of clients; `None` with fewer than two.
     pub fn of(rates: &[(u32, f64)]) -> Option<GrowthNumbers> {
         let &[_, .., (most, _)] = rates else { return None };
         let peak = rates.iter().map(|one| one.1).fold(0.0, f64::max);

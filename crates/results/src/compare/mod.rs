@@ -165,7 +165,7 @@ struct Pair<'a> {
     other: &'a Measurement,
 }
 
-/// Compares sides that were measured separately.
+/// Compares sides measured separately.
 pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comparison {
     let mut places: HashMap<(&str, usize), usize> = HashMap::new();
     for (place, key) in numbered(&b.asked).into_iter().enumerate() {
@@ -225,7 +225,7 @@ pub struct InTurn<'a> {
     pub warnings: Vec<String>,
 }
 
-/// The runs of one measure of a question.
+/// Runs of one measure of a question.
 #[derive(Debug, Clone)]
 pub struct Series {
     pub asked: Measurement,
@@ -237,7 +237,7 @@ pub struct Series {
     pub exact: bool,
 }
 
-/// The measures of a run, the rate first.
+/// The rate first.
 pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Throughput,
     Measure::LatencyP50,
@@ -246,7 +246,7 @@ pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Cpu,
 ];
 
-/// Returns the values of [`RUN_MEASURES`].
+/// Returns the [`RUN_MEASURES`].
 pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
     let run = RunNumbers::of(sample);
     [

@@ -10,7 +10,7 @@ use workload::OpKind;
 /// One side of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
-    /// The name of a file or a target.
+    /// A file or a target.
     pub name: String,
     /// In document order.
     pub asked: Vec<Measurement>,
@@ -23,7 +23,7 @@ pub struct Measurement {
     /// The identity, the same on both sides.
     pub question: String,
     pub label: String,
-    /// Settings by name, in the order of the table's columns.
+    /// In the order of the table's columns.
     pub keys: Vec<(String, String)>,
     /// Such as `random reads`.
     pub kind: String,

@@ -7,7 +7,7 @@ use machine::units::MIB;
 use std::str::FromStr;
 use workload::OpKind;
 
-/// The two columns to compare.
+/// The columns to compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     pub a: String,
@@ -102,7 +102,7 @@ struct Source {
     interval: Option<[usize; 2]>,
 }
 
-/// Reads two sides if the table has both, otherwise one.
+/// Reads one or two sides.
 ///
 ///
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with

@@ -4,7 +4,7 @@ use crate::document::Results;
 use machine::{MachineFacts, TargetFacts};
 use std::collections::BTreeMap;
 
-/// Facts by name; equal if nothing that could affect a result changed.
+/// Equal if nothing that could affect a result changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     facts: BTreeMap<String, String>,
@@ -59,7 +59,7 @@ impl Fingerprint {
         self.facts.get("machine").map_or("", String::as_str)
     }
 
-    /// Returns a hash of the facts (FNV-1a, 64 bits).
+    /// Hashes the facts (FNV-1a, 64 bits).
     pub fn text(&self) -> String {
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in self.facts_json().bytes() {
@@ -77,7 +77,7 @@ impl Fingerprint {
     }
 }
 
-/// Returns the changed facts, such as `read_ahead_kb: 128 -> 4`.
+/// Returns changes such as `read_ahead_kb: 128 -> 4`.
 pub fn difference(before: &Fingerprint, after: &Fingerprint) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> =
         before.facts.keys().chain(after.facts.keys()).collect();

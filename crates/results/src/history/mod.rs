@@ -73,8 +73,7 @@ pub struct History {
 pub struct Entry {
     pub id: i64,
     pub began_unix_s: u64,
-    /// `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`, `import`,
-    /// `replay`.
+    /// Such as `run`, or one of [`WITHOUT_POINTS`].
     pub kind: String,
     pub target: String,
     pub machine: String,
@@ -104,7 +103,7 @@ pub struct Filter {
     pub target: Option<String>,
     pub kind: Option<String>,
     pub tag: Option<String>,
-    /// Maximum number of entries, newest first.
+    /// The newest entries.
     pub max: Option<u32>,
 }
 
@@ -147,7 +146,7 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// A comparison, a tuning, sustained writes, or another tool's report.
+/// An entry without points.
 pub struct Other<'a> {
     pub began_unix_s: u64,
     /// One of [`WITHOUT_POINTS`].
@@ -213,8 +212,8 @@ impl History {
         HistoryError::Sqlite { path: self.path.clone(), source }
     }
 
-    /// Adds a document and returns its number. `kind` overrides the document's own. `target` must
-    /// not depend on the current directory.
+    /// Returns the entry's number. `kind` overrides the document's own; `target` must not depend on
+    /// the current directory.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -240,7 +239,7 @@ impl History {
         })
     }
 
-    /// Adds another document with its figures; returns its number.
+    /// Returns the entry's number.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -304,7 +303,7 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// Lists entries, newest first.
+    /// Lists the newest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -368,7 +367,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns the baseline that [`History::set_baseline`] chose, unless its entry was removed.
+    /// Returns what [`History::set_baseline`] chose, unless its entry was removed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -410,7 +409,7 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// Removes entries; returns how many existed.
+    /// Returns how many entries existed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -438,7 +437,7 @@ impl History {
         self.connection.execute_batch("VACUUM").map_err(|source| self.sqlite(source))
     }
 
-    /// Returns a target's values of a measure, oldest first.
+    /// Returns a target's values, oldest first.
     ///
     /// # Errors
     /// The file cannot be read.

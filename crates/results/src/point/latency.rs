@@ -23,8 +23,8 @@ pub struct LatencySummary {
 const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {
-    /// Returns percentiles, such as 99.9, with enough requests above them, and their latencies in
-    /// ns, lowest first.
+    /// Returns percentiles, such as 99.9, with enough requests above, and their latencies in ns,
+    /// lowest first.
     pub fn percentiles(&self) -> impl DoubleEndedIterator<Item = (f64, u64)> {
         let all = [
             (50.0, self.p50),
