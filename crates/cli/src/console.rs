@@ -7,7 +7,6 @@ use machine::units::Units;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::Arc;
 
-/// Clones share the progress.
 #[derive(Clone, Default)]
 pub(crate) struct Console {
     progress: Arc<Progress>,

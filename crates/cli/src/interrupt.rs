@@ -14,7 +14,7 @@ use std::time::Duration;
 /// An interrupted run ends within this unless the storage does not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Without real-time signals and those for own faults.
+/// Without real-time signals and those for the program's own faults.
 const FATAL: [i32; 13] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF,
     SIGIO, SIGPWR, SIGSTKFLT,

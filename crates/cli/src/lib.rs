@@ -60,7 +60,7 @@ use std::process::ExitCode;
 /// With less, the program moves to a thread: the parser uses up to 250 KiB.
 const SMALL_STACK: u64 = 1 << 20;
 
-/// Linux's usual limit.
+/// The usual limit on Linux.
 const STACK_BYTES: usize = 8 << 20;
 
 pub fn main() -> ExitCode {

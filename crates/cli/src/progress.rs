@@ -1,4 +1,5 @@
-//! Two lines on a terminal, else a plain line now and then. One thread draws all.
+//! Progress on standard error: two lines on a terminal, else a plain line now and then. One thread
+//! draws it.
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -221,7 +222,7 @@ impl Drop for Display {
 
 const ERASE: &[u8] = b"\x1b[K";
 
-/// The columns of a picture on a report's own line.
+/// The width of a picture that follows a report's text on its line.
 const IN_LINE: usize = 44;
 
 fn draw_in_line(drawn: &mut Drawn, picture: &Picture) {

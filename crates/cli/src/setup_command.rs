@@ -8,9 +8,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_millis(5);
-/// A signal to this program and the command arrives here within this.
+/// A signal to this program and the command arrives here within this time.
 const SIGNAL_DELAY: Duration = Duration::from_millis(50);
-/// For an interrupted command to clean up.
+/// An interrupted command may clean up for this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(crate) enum Ended {

@@ -22,7 +22,7 @@ fn helped(context: &Context, words: &[String], help: &str) -> Result<bool, Failu
 }
 
 struct Document<'a> {
-    /// Also the JSON key of its own results.
+    /// The tool's name, also the JSON key of its own results.
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,

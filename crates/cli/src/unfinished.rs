@@ -349,7 +349,7 @@ fn names(directory: &Directory, prefix: &str) -> Vec<OsString> {
     directory.names().unwrap_or_default().into_iter().filter(fits).collect()
 }
 
-/// Prefers the first prefix; with `any`, takes the other too. Removes old runs.
+/// Prefers the first prefix; with `any`, falls back on the other. Removes old runs.
 fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> {
     let directory = Directory::held(directory).ok()?;
     let age_s = |name: &OsStr| {

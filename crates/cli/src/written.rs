@@ -19,7 +19,7 @@ pub(crate) enum Planned {
     AsAsked,
     /// A range known in advance, apart from runs that only time ends.
     Runs(PlannedWrites),
-    /// Perhaps from an assumed rate; the shortest and longest time.
+    /// `bytes` may come from an assumed rate; `seconds` are the shortest and longest time.
     UpTo { bytes: u64, seconds: [f64; 2], note: String },
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Planned {
 struct State {
     planned: Planned,
     destroys: bool,
-    /// What the drive may take over its life, from the user.
+    /// Bytes that the drive may take over its life, from the user.
     endurance: Option<u64>,
     max: Option<u64>,
     announced: bool,

@@ -383,7 +383,7 @@ pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Opt
     Some(why.into())
 }
 
-/// Skips buses without phases; a real machine has none with.
+/// Skips buses without phases, such as those of real machines.
 pub(crate) fn buses_at_peaks(
     results: &results::Results,
 ) -> Vec<(workload::OpKind, &machine::ResourceUse)> {

@@ -179,8 +179,8 @@ struct View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LevelBreaks {
     Changes,
-    /// A few readings show no change of the trend, and a mean over different machines is
-    /// meaningless.
+    /// Also at changes of the machine: a few readings show no change of the trend, and a mean over
+    /// different machines is meaningless.
     Machines,
 }
 

@@ -79,7 +79,7 @@ impl Pipeline {
 }
 
 impl Column {
-    /// 0 is the left edge, 1 the right.
+    /// Returns 0 at the left edge, 1 at the right.
     pub(crate) fn place(&self, rate: f64) -> f64 {
         let share = rate / self.edge;
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }

@@ -100,7 +100,7 @@ macro_rules! achieved {
     };
 }
 
-/// Returns `1000:30s,5000:60s`.
+/// Returns `1000:30s,5000:60s` if the load changes over time.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// More than an idle system's housekeeping.
+/// In processors: more than an idle system's housekeeping.
 const OTHERS_MATTER: f64 = 0.1;
-/// Of quota periods, in which the program was held.
+/// Quota periods in which the program was held.
 const THROTTLED_PERCENT: f64 = 5.0;
-/// Of the time, runnable but not scheduled.
+/// Time runnable but not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
-/// Of the time, while other tasks waited for storage.
+/// Time in which other tasks waited for storage.
 const IO_PERCENT: f64 = 20.0;
 /// With more cached bytes, this program does not wait for storage.
 const FROM_CACHE_PERCENT: f64 = 95.0;

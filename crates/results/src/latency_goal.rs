@@ -21,7 +21,7 @@ const FLAT: u32 = 2;
 /// Rates this close are equal: the lower depth wins.
 const SAME: f64 = 0.01;
 
-/// The search ends at adjacent depths, or within 1/16.
+/// The search ends at adjacent depths, or at depths within 1/16.
 const NEAR: u32 = 16;
 
 /// What the search varies.

@@ -117,7 +117,7 @@ const MODEL_ERROR: f64 = 0.1;
 /// The factor from which more clients gain something.
 const GAIN: f64 = 1.05;
 
-/// A rate that grows with the number of clients.
+/// Numbers of a rate that grows with the number of clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthNumbers {
     pub peak: f64,

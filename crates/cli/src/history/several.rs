@@ -71,7 +71,7 @@ fn comparison(history: &History, ids: &[i64]) -> Result<EntryComparison, Failure
     Ok(EntryComparison { entries, changes, questions })
 }
 
-/// Returns the oldest first.
+/// Returns the oldest reading first.
 fn readings(
     history: &History,
     entries: &[Entry],

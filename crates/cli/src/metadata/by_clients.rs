@@ -59,7 +59,7 @@ impl FirstRound {
 }
 
 /// `time_ns` is `None` on a simulated machine, whose rounds do not differ. A failure is a warning:
-/// the study is complete without these.
+/// the study is complete without these rates.
 pub(crate) fn add_to_study(
     context: &Context,
     (directory, time_ns): (&Path, Option<Nanos>),

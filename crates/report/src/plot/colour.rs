@@ -45,7 +45,7 @@ fn along(stops: &[&str], share: f64) -> String {
     hex(from_oklab([0, 1, 2].map(|i| a[i] + share * (b[i] - a[i]))))
 }
 
-/// sRGB as in IEC 61966-2-1.
+/// Converts sRGB as in IEC 61966-2-1.
 fn linear(hex: &str) -> [f64; 3] {
     [1, 3, 5].map(|at| {
         let value =

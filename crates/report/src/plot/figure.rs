@@ -238,7 +238,7 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
     (fits && !others.into_iter().any(|(_, curve)| crossed(curve))).then_some(rect)
 }
 
-/// Points between two values at which a line may cross a name.
+/// Points between two values at which a line is tested for crossing a name.
 const SAMPLES: u32 = 40;
 
 /// Returns the curves' ends. If ends are too close to order, labels follow the order of the whole

@@ -118,7 +118,7 @@ impl Measurement {
     }
 }
 
-/// Returns whether only a rate that changed while measured may explain a difference: one rate is
+/// Returns whether a rate that changed while measured may explain the whole difference: one rate is
 /// within the other side's range.
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {

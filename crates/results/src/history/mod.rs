@@ -103,7 +103,7 @@ pub struct Filter {
     pub target: Option<String>,
     pub kind: Option<String>,
     pub tag: Option<String>,
-    /// The newest entries.
+    /// Keeps only the newest entries.
     pub max: Option<u32>,
 }
 
