@@ -38,7 +38,7 @@ impl ShownUnits {
         }
     }
 
-    /// Chooses the units for as long as the returned value lives.
+    /// The units last as long as the returned value.
     pub(crate) fn choose(self, context: &Context) -> units::ShownUnits {
         context.console.show_in(self.units());
         units::show_in(self.units())

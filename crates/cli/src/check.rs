@@ -1,4 +1,4 @@
-//! `halfpower check`: is this volume still as fast as it was?
+//! `halfpower check`.
 
 mod replay;
 
@@ -22,15 +22,15 @@ use workload::{OpKind, Stop, Workload};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The maximum number of points: few enough for a minute.
+/// Few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// In order of preference. Not the last check: against it, a slow decline would never show.
+/// In order of preference. Not the last check: it would hide a slow decline.
 const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 
-/// Half a rate's 95 % interval, as a share of the fall to find: such a fall is beyond chance.
+/// Half of the 95 % interval over the fall to find: such a fall is beyond chance.
 const PRECISION_OF_LIMIT: f64 = 1.0 / 3.0;
 
 const MAX_RUNS: u32 = 30;
@@ -262,7 +262,7 @@ fn baseline(
     Ok((id, history.results(id)?))
 }
 
-/// Returns the named entry, else the first run of the preset: a later one may be slower already.
+/// Returns the preset's first run by default: a later one may be slower already.
 fn baseline_of_preset(
     history: &History,
     target: &str,
@@ -302,12 +302,11 @@ fn baseline_of_preset(
     )))
 }
 
-/// The minimum share of the fastest point's rate that a chosen point reaches.
 const NEAR: f64 = 0.95;
 
-/// Chooses for each operation and pattern the smallest depth about as fast as the fastest, direct
-/// I/O first. Large requests are few in a run, so its rate has steps. Points of a few runs may be
-/// fast by chance, or by requests that a throttle admitted in advance, so others come first.
+/// Takes the smallest depth near the fastest: large requests are few in a run, so its rate has
+/// steps. Points of few runs, or with requests that a throttle admitted in advance, come last: they
+/// may be fast by chance.
 fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     let usable = |point: &&Point| {
         let workload = &point.workload;

@@ -1,4 +1,4 @@
-//! `--clients`: the numbers of clients that measure at once.
+//! `--clients`: how many clients measure at once.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! Completes the words of a command line.
+//! Completes targets.
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! `run --each` and `run --beside`: run workloads one at a time, then concurrently.
+//! `run --each` and `run --beside`: workloads one at a time, then concurrently.
 
 use crate::arguments::PointArguments;
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! Standard output and standard error. Writing never panics; a closed pipe is not an error.
+//! Writing to standard output or error never panics; a closed pipe is no error.
 
 use crate::failure::Failure;
 use crate::progress::{Bar, Display, Mode, Progress};
@@ -7,11 +7,10 @@ use machine::units::Units;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::Arc;
 
-/// The terminal of a command. Clones share the progress that is drawn there.
 #[derive(Clone, Default)]
 pub(crate) struct Console {
     progress: Arc<Progress>,
-    /// Whether to print nothing, because rank 0 speaks for all.
+    /// Rank 0 speaks for all ranks.
     silent: bool,
 }
 

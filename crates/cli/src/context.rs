@@ -1,4 +1,4 @@
-//! The options of the whole program.
+//! Options of the whole program.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use results::Program;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The variable that replaces `--history`; `none` disables the history.
+/// Replaces `--history`; `none` disables the history.
 pub(crate) const HISTORY_VARIABLE: &str = "HALFPOWER_HISTORY";
 
 #[derive(Clone)]
@@ -41,8 +41,7 @@ impl Context {
         context
     }
 
-    /// Sets the history, but only once: the options may appear twice, before the command and among
-    /// another tool's arguments.
+    /// The first choice counts: the options may appear again among another tool's arguments.
     fn choose_history(&mut self, no_history: bool, file: Option<PathBuf>) {
         if matches!(self.history, HistoryChoice::Usual) {
             self.history = match (no_history, file) {

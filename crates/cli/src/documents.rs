@@ -1,4 +1,4 @@
-//! Shows, draws and compares documents that are not a list of points, by their schema.
+//! Documents that are not a list of points.
 
 use crate::failure::Failure;
 use crate::output;
@@ -34,7 +34,6 @@ fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<Box<T>, Failure>
 }
 
 impl Document {
-    /// Parses a document; `None` for another kind, an error if it is damaged.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Option<Document>, Failure> {
         let Some(schema) = schema(text) else { return Ok(None) };
         Ok(Some(match schema.as_str() {

@@ -6,7 +6,7 @@ pub(crate) enum Failure {
     Run(String),
     /// Exit code 130, the shell convention.
     Interrupted,
-    /// The exit code; the reason was already printed.
+    /// The exit code; its reason was printed.
     Printed(u8),
 }
 

@@ -1,4 +1,4 @@
-//! `halfpower fio`: runs fio jobs on the local machine.
+//! `halfpower fio`.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -173,7 +173,6 @@ fn shown(name: &str) -> String {
     printable(&name.chars().take(60).collect::<String>())
 }
 
-/// As in fio, `-` is standard input.
 fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("-") {
         JOB_FILE.bounded(io::stdin().lock()).all()
@@ -270,7 +269,7 @@ fn fio_on<M: Machine>(
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
 
-/// For simulated machines, to which the local counters do not apply.
+/// The local counters do not apply to simulated machines.
 struct Nowhere;
 
 impl SystemStats for Nowhere {
@@ -306,7 +305,7 @@ struct Outputs<'a> {
     context: &'a Context,
     report: Option<Output>,
     json: Option<Output>,
-    /// The jobs' files and the job files, which outputs must not overwrite.
+    /// Files of the jobs, and job files, which outputs must not overwrite.
     data: Vec<&'a Path>,
 }
 
@@ -395,8 +394,8 @@ fn measured<M: Machine>(
     Ok(FioResult { warnings: [result.warnings, sets.warnings].concat(), ..result })
 }
 
-/// Prints warnings on standard error unless the report includes them. JSON does, and programs that
-/// parse it treat any output there as a failure.
+/// Normal and JSON reports include warnings, and programs that parse JSON treat output on standard
+/// error as a failure.
 fn warn(context: &Context, command: &Command, warnings: &[String]) {
     let json_to_a_person =
         !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
@@ -415,7 +414,7 @@ fn formatted(command: &Command, result: &FioResult) -> String {
     command.formats.iter().map(one).collect()
 }
 
-/// Writes the report, the logs and halfpower's own result, even if one fails.
+/// Writes each output even if another fails.
 fn report(
     context: &Context,
     command: &Command,

@@ -1,4 +1,4 @@
-//! The history: every command stores its result; `halfpower history` shows it.
+//! Every command stores its result; `halfpower history` shows it.
 
 mod several;
 
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tune::Tuning;
 
-/// The maximum size of an export, which is built in memory.
+/// An export is built in memory.
 const MAX_EXPORT_BYTES: usize = 1 << 30;
 
 const MAX_TRENDS: usize = 12;
@@ -49,7 +49,7 @@ pub(crate) fn keep(context: &Context, results: &Results) {
     keep_as(context, results, None);
 }
 
-/// Stores results, unless the measurement was interrupted: it cannot be a baseline.
+/// An interrupted measurement cannot be a baseline.
 pub(crate) fn keep_as(context: &Context, results: &Results, kind: Option<&str>) {
     let measured =
         results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
@@ -99,9 +99,9 @@ pub(crate) fn keep_tuning(
 
 pub(crate) const REPLAY: &str = "replay";
 
-/// A measurement whose result is not a list of points.
+/// A result that is not a list of points.
 pub(crate) struct Measured<'a> {
-    /// The kind, one of [`results::history::WITHOUT_POINTS`].
+    /// One of [`results::history::WITHOUT_POINTS`].
     pub(crate) kind: &'static str,
     pub(crate) machine: &'a MachineFacts,
     pub(crate) target: &'a TargetFacts,

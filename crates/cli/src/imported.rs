@@ -1,4 +1,4 @@
-//! Reports of other tools, in files and in the history.
+//! Other tools' reports.
 
 use crate::documents;
 use crate::failure::Failure;

@@ -11,17 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
 use std::time::Duration;
 
-/// The time in which an interrupted run ends, unless the storage does not respond.
+/// An interrupted run ends within this unless the storage does not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The signals that end a program, except real-time signals and those for the program's own faults.
+/// Without real-time signals and those for the program's own faults.
 const FATAL: [i32; 13] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF,
     SIGIO, SIGPWR, SIGSTKFLT,
 ];
 
-/// Returns the fatal signals that were not ignored at the start; `nohup` and background shell jobs
-/// ignore some.
+/// Leaves out signals ignored at the start: `nohup` and background shell jobs ignore some.
 pub(crate) fn signals() -> &'static [i32] {
     static SIGNALS: LazyLock<Vec<i32>> = LazyLock::new(|| {
         FATAL
@@ -101,8 +100,7 @@ fn say_what_is_waited_for() {
     ));
 }
 
-/// Turns the file size limit into a write error (EFBIG), like a full disk, instead of a fatal
-/// signal.
+/// Makes the file size limit a write error (EFBIG) instead of a fatal signal.
 pub(crate) fn survive_file_limit() {
     // Any handler replaces the default action.
     let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));

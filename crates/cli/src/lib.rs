@@ -57,11 +57,10 @@ use machine::text::PrintableWriter;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The stack limit below which the program moves to a thread: the command-line parser uses up to
-/// 250 KiB.
+/// With less, the program moves to a thread: the parser uses up to 250 KiB.
 const SMALL_STACK: u64 = 1 << 20;
 
-/// The stack of that thread in bytes: the usual limit on Linux.
+/// The usual limit on Linux.
 const STACK_BYTES: usize = 8 << 20;
 
 pub fn main() -> ExitCode {
@@ -89,7 +88,7 @@ const FIRST_MEMORY: usize = 1 << 20;
 
 const NEEDED_MEMORY: usize = 8 << 20;
 
-/// Returns whether memory is left: a small allocation that fails later would abort the program.
+/// A small allocation that failed later would abort the program.
 fn has_memory(bytes: usize) -> bool {
     let has = Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if !has {

@@ -1,4 +1,4 @@
-//! `run --live`: a line for every second of the runs, on standard error.
+//! `run --live`: a line for every second, on standard error.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -13,8 +13,7 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// The time after the first stream in which all have counted a second, unless they wait for the
-/// storage.
+/// All streams count a second within this after the first unless they wait for the storage.
 const SETTLED: Duration = Duration::from_millis(200);
 
 const HEADING_EVERY: usize = 20;

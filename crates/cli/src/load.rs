@@ -1,4 +1,4 @@
-//! Looks for other programs that would disturb a measurement.
+//! Other programs that would disturb a measurement.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use machine::units::{parse_time, show_rate, show_time};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// The length of a look; a scheduler tick counts as 10 ms.
+/// A scheduler tick counts as 10 ms.
 const LOOK: Duration = Duration::from_millis(300);
 
 const IDLE_LOOKS: u32 = 5;
@@ -27,8 +27,7 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
-    /// Returns a warning about busy programs. With `--wait-idle`, waits, and fails if they stay
-    /// busy.
+    /// Returns a warning; with `--wait-idle`, fails if programs stay busy.
     pub(crate) fn look(&self, context: &Context) -> Result<Option<String>, Failure> {
         let look = || busy_programs(&Roots::default(), LOOK);
         let Some(limit_ns) = self.wait_idle else {

@@ -1,4 +1,4 @@
-//! `mpirun ... halfpower COMMAND`: the same work on many clients at once.
+//! `mpirun ... halfpower COMMAND`.
 
 #[cfg(feature = "mpi")]
 mod mpi;
@@ -12,7 +12,7 @@ pub(crate) fn launch() -> Option<Launch> {
     Launch::of(|name| std::env::var(name).ok())
 }
 
-/// Turns a failure into an exit code: only rank 0 reports the reason.
+/// Only rank 0 reports the reason.
 pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
     match failure {
         failure if launch.leads() => failure,

@@ -1,4 +1,4 @@
-//! `halfpower metadata`: rates of operations on many files.
+//! `halfpower metadata`.
 
 mod by_clients;
 mod simulated;

@@ -3,11 +3,11 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// An option of halfpower, empty for the target, and the words that name it.
+/// halfpower's option, empty for the target, and the words for it.
 type Instead = (&'static str, &'static str);
 
-/// Names of options in fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd, and what replaces
-/// them: the first option that the command has.
+/// Options of fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd. The first replacement that
+/// the command has counts.
 const NAMES: [(&[&str], &[Instead]); 21] = [
     (
         &["--rw", "--readwrite"],
@@ -80,7 +80,6 @@ const NAMES: [(&[&str], &[Instead]); 21] = [
 
 const ONLY: &str = "--only EXPERIMENT";
 
-/// An option of halfpower, another tool's values, and what to write instead.
 const VALUES: [(&str, &[&str], &str); 12] = [
     ("--op", &["randread", "rand-read"], "--op read --pattern random"),
     ("--op", &["randwrite", "rand-write"], "--op write --pattern random"),

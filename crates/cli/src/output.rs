@@ -1,4 +1,4 @@
-//! Writes results. With `--json` only JSON goes to standard output.
+//! With `--json` only JSON goes to standard output.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -25,8 +25,8 @@ impl From<OutputError> for Failure {
     }
 }
 
-/// Opens the file of `option` before the measurement. It must not be one of `targets` (the measured
-/// and input files) or a layer under one, the history, or another user's file.
+/// The output must not be one of `targets` (measured and input files), a layer under one, the
+/// history, or another user's file.
 pub(crate) fn output(
     context: &Context,
     option: &str,
@@ -69,8 +69,7 @@ pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> 
     text.map_err(|error| Failure::Run(format!("cannot turn the results into JSON: {error}")))
 }
 
-/// On failure, saves the text to a new temporary file and names it in the error. Also fails if the
-/// directory was moved.
+/// If writing fails, the error names a temporary file with the text.
 pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     match output.write(text.as_bytes()) {
         Ok(()) => Ok(()),
@@ -219,11 +218,11 @@ pub(crate) struct Directory<'a> {
     context: &'a Context,
     path: &'a Path,
     targets: &'a [&'a Path],
-    /// The directories that were created, the outermost first.
+    /// The outermost first.
     made: Vec<MadeDirectory>,
 }
 
-/// Removes directories that stayed empty, so a refused command leaves nothing.
+/// A refused command leaves no empty directories.
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
         files::remove_empty(&self.made);

@@ -1,4 +1,4 @@
-//! `halfpower plan`: a recorded application on other volumes.
+//! `halfpower plan`.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::Usage(printable(&format!("{}: {error}", path.display()))))
 }
 
-/// Splits lists at commas before names: in `gp3,size=500g,io2`, settings have a `=`.
+/// In `gp3,size=500g,io2`, a part with `=` is a setting of the name before it.
 fn names(lists: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for list in lists {

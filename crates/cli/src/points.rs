@@ -1,4 +1,4 @@
-//! `halfpower run` and `halfpower sweep`: builds workloads from options, measures and shows them.
+//! `halfpower run` and `halfpower sweep`.
 
 use crate::arguments::PointArguments;
 use crate::context::Context;
@@ -20,11 +20,10 @@ const MIXED_READS: u8 = 70;
 
 pub(crate) const RUN_NS: u64 = 1_000_000_000;
 
-/// The length of runs in turn with others: short, for many blocks.
+/// Short, for many blocks.
 pub(crate) const TURN_RUN_NS: u64 = 400_000_000;
 
-/// The maximum number of threads that emulate depth without an engine; more would measure the
-/// scheduler.
+/// Threads emulate depth without an engine; more would measure the scheduler.
 const MAX_THREADS: u32 = 256;
 
 const MAX_IN_FLIGHT: u32 = 256;
@@ -74,7 +73,7 @@ fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
     ]
 }
 
-/// The maximum number of workloads in a sweep; more would take weeks.
+/// More would take weeks.
 const MAX_WORKLOADS: usize = 100_000;
 
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
@@ -170,8 +169,7 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
     }
 }
 
-/// Returns the target. A simulated file is as large as the data moved: the 1997 study's 100 MB at
-/// the outer edge.
+/// A simulated file is as large as the data moved: the 1997 study's 100 MB at the outer edge.
 pub(crate) fn target_of(
     context: &Context,
     arguments: &PointArguments,
@@ -435,8 +433,7 @@ fn within_p99<M: Machine>(
     Ok((points, goals))
 }
 
-/// Returns the maximum of requests in flight at an offered rate: enough that they queue at the
-/// target, not in the program.
+/// Requests at an offered rate must queue at the target, not in the program.
 fn in_flight(workload: &Workload, max: u32) -> u32 {
     let fitting = MAX_IN_FLIGHT_BYTES
         / u64::from(workload.request_bytes.max(1))

@@ -1,4 +1,4 @@
-//! `halfpower postmark`: PostMark commands from a file, a prompt or a pipe.
+//! `halfpower postmark`.
 
 pub(crate) mod places;
 
@@ -221,7 +221,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Writes all complete runs to disk, so a later failure loses none.
+    /// A later failure must lose no complete run.
     fn keep(&mut self) -> Result<(), Failure> {
         let runs = self.session.results();
         let (Some(json), true) = (self.json, runs.len() > self.runs_on_disk) else { return Ok(()) };

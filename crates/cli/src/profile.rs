@@ -1,4 +1,4 @@
-//! `halfpower profile`: requests by file and role, and their share of the volume.
+//! `halfpower profile`.
 
 mod study;
 

@@ -1,5 +1,5 @@
 //! Progress on standard error: two lines on a terminal, else a plain line now and then. One thread
-//! shows what all parts of a command report.
+//! draws it.
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -20,7 +20,7 @@ const FIRST_BAR: Duration = Duration::from_millis(750);
 const FIRST_LINE: Duration = Duration::from_millis(2500);
 const LINES: Duration = Duration::from_secs(10);
 
-/// The number of ticks over which a rate is averaged.
+/// Ticks over which a rate is averaged.
 const WINDOW: usize = 4;
 
 /// `--progress`.
@@ -49,7 +49,7 @@ impl Mode {
     }
 }
 
-/// Returns the mode of a command line. Another tool's words may hold the option, too.
+/// Another tool's words may hold the option, too.
 pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode {
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let own = words.iter().enumerate().find_map(|(at, word)| match word.as_str() {
@@ -222,7 +222,7 @@ impl Drop for Display {
 
 const ERASE: &[u8] = b"\x1b[K";
 
-/// The width in columns of a picture that follows a part of a report on its line.
+/// The width of a picture that follows a report's text on its line.
 const IN_LINE: usize = 44;
 
 fn draw_in_line(drawn: &mut Drawn, picture: &Picture) {
@@ -491,7 +491,7 @@ impl Drop for Bar {
 
 pub(crate) struct Watch {
     began: Instant,
-    /// The journal, which also counts the runs before `--resume`.
+    /// It also counts the runs before `--resume`.
     journal: Option<Arc<Journal>>,
     bar: Bar,
 }

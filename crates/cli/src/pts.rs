@@ -1,4 +1,4 @@
-//! `halfpower pts`: the tests of SNIA's performance test specification.
+//! `halfpower pts`.
 
 use crate::arguments::choices;
 use crate::context::Context;

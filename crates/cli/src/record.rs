@@ -1,4 +1,4 @@
-//! `halfpower record`: a program's requests to storage, into a trace file.
+//! `halfpower record`.
 
 use crate::context::Context;
 use crate::failure::Failure;

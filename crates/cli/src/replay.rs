@@ -1,4 +1,4 @@
-//! `halfpower replay`: repeats the requests of a recorded application.
+//! `halfpower replay`.
 
 mod job;
 pub(crate) mod shown;
@@ -70,7 +70,6 @@ fn factor(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Reads a trace of any format; also returns the format's name.
 pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
     let named = |why: String| Failure::Usage(printable(&format!("{}: {why}", trace.display())));
     let (format, events) =

@@ -3,14 +3,12 @@
 use crate::arguments::PointArguments;
 use clap::Args;
 
-/// Returns this program's arguments, except those that are not UTF-8: they are file names, not
-/// options.
+/// Words that are not UTF-8 are file names, not options: their lossy text does no harm.
 pub(crate) fn words_typed() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// Returns the options of `run`, with values, in order. `Own` are the command's other options:
-/// their values may look like options of `run`.
+/// `Own` are the command's other options: their values may look like options of `run`.
 pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> Vec<String> {
     let own = Own::augment_args(clap::Command::new("own"));
     let takes_value = |name: &str| {

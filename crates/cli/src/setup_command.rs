@@ -1,4 +1,4 @@
-//! Shell commands of the user that run between measurements.
+//! The user's shell commands between measurements.
 
 use crate::interrupt;
 use std::io;
@@ -8,9 +8,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_millis(5);
-/// The time in which a signal to this program and the command arrives here too.
+/// A signal to this program and the command arrives here within this time.
 const SIGNAL_DELAY: Duration = Duration::from_millis(50);
-/// The time that an interrupted command has to clean up.
+/// An interrupted command may clean up for this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(crate) enum Ended {
@@ -19,10 +19,7 @@ pub(crate) enum Ended {
     Interrupted,
 }
 
-/// Runs a command with `sh`, without input. An interrupt of this program also ends the command.
-///
-/// # Errors
-/// The shell cannot be started.
+/// An interrupt of this program also ends the command.
 pub(crate) fn run(command: &str, [output, errors]: [Stdio; 2]) -> io::Result<Ended> {
     // It stays in this program's process group, because `sudo` may ask for a password.
     let mut shell = Command::new("sh");

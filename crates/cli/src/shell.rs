@@ -1,4 +1,4 @@
-//! Completion scripts and manual pages, made from the table of commands.
+//! Completion scripts and manual pages.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ const VARIABLE: &str = "HALFPOWER_COMPLETE";
 
 const NAME: &str = "halfpower";
 
-/// Completes a command line and ends the program, if a completion script runs it.
+/// Ends the program if a completion script runs it.
 pub(crate) fn complete(program: fn() -> Command) {
     CompleteEnv::with_factory(program).var(VARIABLE).bin(NAME).complete();
 }
@@ -27,7 +27,7 @@ pub(crate) struct CompletionsArguments {
     shell: String,
 }
 
-/// Bash code that joins what Bash splits at colons: `twin:NAME` is one word.
+/// Bash splits at colons, but `twin:NAME` is one word.
 const BASH_COLONS: &str = r#"
 _halfpower() {
     local -a joined=()

@@ -1,4 +1,4 @@
-//! PostMark and operations on many files as a workload of `compare` and `tune`.
+//! PostMark and operations on many files.
 
 use crate::failure::Failure;
 use crate::target::is_twin;

@@ -1,4 +1,4 @@
-//! `halfpower stack`: the layers under a target, advertised over achieved.
+//! `halfpower stack`.
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `halfpower study`, and `halfpower report`, which recreates a study's report.
+//! `halfpower study` and `halfpower report`.
 
 use crate::arguments::{ReportArguments, ShownUnits, StudyArguments};
 use crate::context::Context;
@@ -18,7 +18,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
-/// A measured study, and its kept runs until it is shown.
+/// The kept runs stay until the study is shown.
 pub(crate) type Studied = (Result<Results, Failure>, Option<Unfinished>);
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `halfpower study --sustained`: writes past every cache and credit.
+//! `halfpower study --sustained`.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -51,7 +51,7 @@ pub(crate) struct SustainedArguments {
 
 const FILES: [&str; 3] = ["sustained.json", "sustained.html", "sustained.csv"];
 const MIN_FOR_NS: u64 = 2_000_000_000;
-/// The divisor of the free space that limits a directory's test file.
+/// Divides the free space to limit a directory's test file.
 const FREE_SHARE: u64 = 2;
 
 impl SustainedArguments {
@@ -199,7 +199,7 @@ fn page(result: &SustainedResult) -> Result<String, Failure> {
         .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
-/// Returns a target without an initial fill, which would use up the cache before the measurement.
+/// An initial fill would use up the cache before the measurement.
 fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let in_directory = spec.places.iter().any(|place| place.is_dir());

@@ -11,7 +11,7 @@ use twin::Twin;
 use twin::settings::split_file;
 use workload::Pattern;
 
-/// A size; `None` if halfpower chooses it.
+/// `None` if halfpower chooses the size.
 #[derive(Clone, Copy)]
 pub(crate) struct AutoSize(pub(crate) Option<u64>);
 
@@ -128,7 +128,7 @@ pub(crate) fn resolve(
     Ok((machine, spec))
 }
 
-/// Returns the size. By default a test file leaves half or more of what may be written to the runs.
+/// By default a test file leaves at least half of what may be written to the runs.
 fn size(arguments: &TargetArguments, places: &[PathBuf]) -> Result<Option<u64>, Failure> {
     let of_directory = places.iter().any(|place| place.is_dir());
     let Some(max) = arguments.max_written.filter(|_| of_directory) else {

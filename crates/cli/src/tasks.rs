@@ -1,4 +1,4 @@
-//! `halfpower ior` and `halfpower mdtest`: one task, threads of this process, or mpirun's.
+//! `halfpower ior` and `halfpower mdtest`, by threads of this process or mpirun's.
 
 use crate::context::Context;
 use crate::failure::Failure;

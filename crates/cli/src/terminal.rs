@@ -13,7 +13,6 @@ pub(crate) fn colour() -> bool {
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Aligns the first `left` columns to the left.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
     let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
     report::terminal::table(&head, rows, left, width(), colour())

@@ -1,4 +1,4 @@
-//! Runs other tools' command lines, prints their reports, and writes our results as JSON.
+//! Other tools' command lines and reports.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ fn helped(context: &Context, words: &[String], help: &str) -> Result<bool, Failu
 }
 
 struct Document<'a> {
-    /// The tool's name, which is also the JSON key of its own results.
+    /// The tool's name, also the JSON key of its own results.
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,

@@ -1,4 +1,4 @@
-//! `halfpower tune`: which setting is worth changing here?
+//! `halfpower tune`.
 
 mod whole;
 
@@ -197,9 +197,9 @@ struct OnHost {
     machine: Resumable<Host>,
     target: host::HostTarget,
     facts: TargetFacts,
-    /// The session that sets knobs; `None` if only workload settings are tried.
+    /// `None` if only workload settings are tried.
     session: Option<Session>,
-    /// The number of kernel knobs, which is also the number of the stripe's knob.
+    /// The number of kernel knobs, which is also the index of the stripe's knob.
     of_kernel: usize,
     watch: Watch,
 }

@@ -19,7 +19,7 @@ const DIRECTORY: &str = "unfinished";
 
 const SUFFIX: &str = ".jsonl";
 
-/// The maximum size of kept runs; a week's study of a large machine has less.
+/// A week's study of a large machine has less.
 const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
 
 const KEPT_FOR_S: u64 = 30 * 86_400;
@@ -120,7 +120,7 @@ struct Left {
     begun: Begun,
     opened: Option<Opened>,
     runs: Vec<RunLine>,
-    /// The length of the whole lines; the last may be incomplete.
+    /// Counts whole lines; the last may be incomplete.
     bytes: u64,
 }
 
@@ -349,7 +349,7 @@ fn names(directory: &Directory, prefix: &str) -> Vec<OsString> {
     directory.names().unwrap_or_default().into_iter().filter(fits).collect()
 }
 
-/// Returns the newest runs of the first prefix; with `any`, else of the other. Removes old ones.
+/// Prefers the first prefix; with `any`, falls back on the other. Removes old runs.
 fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> {
     let directory = Directory::held(directory).ok()?;
     let age_s = |name: &OsStr| {

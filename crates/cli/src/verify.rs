@@ -1,4 +1,4 @@
-//! `run --verify` and `halfpower verify`: is the data read back the data written?
+//! `run --verify` and `halfpower verify`.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -65,7 +65,7 @@ pub(crate) fn measured<M: Machine>(
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 
-/// The maximum size of a log, which is read one record at a time.
+/// A log is read one record at a time.
 const LOG: Input = Input::new("a log of writes", 1 << 40);
 
 /// Never overwrites a log: it is the only record of what its run wrote.

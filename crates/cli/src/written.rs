@@ -19,7 +19,7 @@ pub(crate) enum Planned {
     AsAsked,
     /// A range known in advance, apart from runs that only time ends.
     Runs(PlannedWrites),
-    /// The maximum bytes, perhaps from an assumed rate, and the shortest and longest time.
+    /// `bytes` may come from an assumed rate; `seconds` are the shortest and longest time.
     UpTo { bytes: u64, seconds: [f64; 2], note: String },
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Planned {
 struct State {
     planned: Planned,
     destroys: bool,
-    /// The bytes that the drive may take over its life, as the user gave them.
+    /// Bytes that the drive may take over its life, from the user.
     endurance: Option<u64>,
     max: Option<u64>,
     announced: bool,
@@ -38,7 +38,7 @@ const HINT: &str = "raise --max-written, or ask for less";
 #[derive(Clone)]
 pub(crate) struct Writes {
     announcement: Arc<Announcement>,
-    /// The limit, created at its first use, after the options were read.
+    /// Created at its first use, after the options were read.
     allowance: Arc<OnceLock<Arc<Allowance>>>,
 }
 
@@ -117,7 +117,7 @@ impl Writes {
         })
     }
 
-    /// Returns the limit's failure; `None` if the user, not the limit, interrupted the command.
+    /// Returns `None` if the user, not the limit, interrupted the command.
     pub(crate) fn limited(&self) -> Option<Failure> {
         self.reached().map(|max| {
             Failure::Run(format!(
@@ -193,8 +193,7 @@ impl Announcement {
     }
 }
 
-/// Returns whether to print no line: scripts that call another tool expect nothing on standard
-/// error.
+/// Scripts that call another tool expect nothing on standard error.
 fn is_silent(destroys: bool) -> bool {
     !destroys && !std::io::stderr().is_terminal()
 }

@@ -1,4 +1,4 @@
-//! The changes worth making, as rows of a table.
+//! Changes worth making.
 
 use crate::format::grouped;
 use machine::units::{show_time, significant};
@@ -10,7 +10,7 @@ const NOTABLE: f64 = 1.25;
 pub(crate) struct Row {
     pub(crate) change: String,
     pub(crate) gain: String,
-    /// The costs that grew or fell: `p99 ×4.6, CPU −69 %`; `none` if none changed much.
+    /// `p99 ×4.6, CPU −69 %`, or `none`.
     pub(crate) cost: String,
 }
 

@@ -1,4 +1,4 @@
-//! The workloads of most disk benchmarks, in their units.
+//! The workloads of most disk benchmarks.
 
 use crate::format::grouped;
 use machine::units::significant;

@@ -107,7 +107,6 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     (head, differences.iter().enumerate().map(row).collect(), left)
 }
 
-/// Returns both sides' bytes per second and median latency, if the request size is known.
 fn beside(comparison: &Comparison, one: &Difference) -> Vec<String> {
     let request = one.keys.iter().find(|(key, _)| key == "request");
     let Some(bytes) = request.and_then(|(_, text)| parse_size(&text.replace(' ', "")).ok()) else {
@@ -190,7 +189,7 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     out
 }
 
-/// Shows conclusion, table of the rate, a bar for each kind, and notes.
+/// Shows the conclusion and the main measure.
 pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -247,7 +246,7 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// Formats a comparison for a pull request, with folded tables.
+/// Formats for a pull request, with folded tables.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("### {} → {}\n\n", escaped(&comparison.a), escaped(&comparison.b));
     for (place, sentence) in comparison.sentences.iter().enumerate() {
@@ -307,7 +306,7 @@ struct View {
 /// Renders a self-contained page.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn html(comparison: &Comparison) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("compare.html", include_str!("../templates/compare.html"))?;

@@ -1,8 +1,8 @@
-//! Reasons to doubt a study's numbers, one line for each kind.
+//! A study's doubts.
 
 use results::{Answer, PeakDoubt};
 
-/// Returns an answer's doubts; those about several unsettled peaks become one.
+/// Merges doubts about several unsettled peaks.
 pub(crate) fn merged(answer: &Answer) -> Vec<String> {
     let unsettled: Vec<&PeakDoubt> = answer
         .peak_doubts

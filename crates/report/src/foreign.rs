@@ -1,4 +1,4 @@
-//! Another tool's report for display: in a terminal, and as a page.
+//! Another tool's report.
 
 use crate::Error;
 use crate::compare::value;
@@ -23,7 +23,6 @@ fn measures(side: &Side) -> Vec<Measure> {
     Measure::ALL.into_iter().filter(has).collect()
 }
 
-/// Returns the head, and a row for each case with a column for each measure.
 fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     let measures = measures(side);
     let mut head = vec!["case".to_string()];
@@ -94,10 +93,10 @@ fn view(side: &Side, measure: Measure) -> View {
     }
 }
 
-/// Renders a figure of each measure, and a table.
+/// Renders a page of figures and a table.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn html(side: &Side, program: &Program) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("foreign.html", include_str!("../templates/foreign.html"))?;

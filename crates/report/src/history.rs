@@ -46,7 +46,7 @@ fn remark(one: &Entry) -> String {
 #[derive(Debug, Clone)]
 pub struct HistoryRow {
     pub trend: Trend,
-    /// Changes of the machine: the index of a reading, and what changed before it.
+    /// The index of a reading, and what changed before it.
     pub machine: Vec<(usize, Vec<String>)>,
 }
 
@@ -179,8 +179,8 @@ struct View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LevelBreaks {
     Changes,
-    /// Breaks also at changes of the machine: a few readings show no change of the trend, and a
-    /// mean over different machines is meaningless.
+    /// Also at changes of the machine: a few readings show no change of the trend, and a mean over
+    /// different machines is meaningless.
     Machines,
 }
 
@@ -262,7 +262,7 @@ fn environment() -> Result<minijinja::Environment<'static>, Error> {
 /// Renders a self-contained page of trends.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn trends_html(
     target: &str,
     all: &[HistoryRow],

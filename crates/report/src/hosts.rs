@@ -1,4 +1,4 @@
-//! Many clients: a line for each point, each client's share, and the conclusions.
+//! Points of many clients.
 
 use crate::format::{plural, plus_minus, rate_number, rate_unit};
 use crate::terminal::{Tone, paint, table, wrap};
@@ -46,7 +46,7 @@ fn of(point: &Point) -> Option<&PointClients> {
     point.numbers.as_ref()?.clients.as_ref()
 }
 
-/// Returns the maximum number of clients of a point, and the number of their hosts.
+/// Returns the most clients of a point, and the number of their hosts.
 fn all(results: &Results) -> (usize, usize) {
     let mut hosts: Vec<&str> = match &results.clients {
         Some(clients) => clients.ranks.iter().map(|one| one.host.as_str()).collect(),
@@ -133,7 +133,6 @@ fn short(point: &Point) -> String {
     workload::Workload { clients: None, ..workload }.short()
 }
 
-/// Returns each workload's point with the most clients.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

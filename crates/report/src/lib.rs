@@ -1,6 +1,5 @@
-//! Presents results: terminal, HTML page, CSV. Pure functions of [`results::Results`] (or a
-//! [`validation::Page`]), byte for byte. Control characters never reach a terminal and markup never
-//! a page, whatever names contain.
+//! Pure functions of [`results::Results`] (or a [`validation::Page`]), byte for byte. Control
+//! characters never reach a terminal and markup never a page, whatever names contain.
 
 mod advice;
 mod classic;

@@ -1,4 +1,4 @@
-//! Gauges in the text format of OpenMetrics, for node_exporter's textfile collector.
+//! OpenMetrics gauges for node_exporter's textfile collector.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
@@ -9,8 +9,7 @@ use results::{Point, Question, Results};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
-/// All metrics are gauges: the collector's parser lacks newer types, and a single command has no
-/// counter.
+/// All are gauges: the collector's parser lacks newer types, and a single command has no counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gauge {
     Throughput,
@@ -32,7 +31,7 @@ use Gauge::{
     PublishedBar, Requests, Slower, Throughput,
 };
 
-/// Each metric's name without prefix and unit, its unit, and its help.
+/// Name without prefix and unit, unit, and help.
 const GAUGES: [(Gauge, &str, &str, &str); 12] = [
     (Throughput, "throughput", "bytes_per_second", "Mean rate of the runs"),
     (Requests, "requests", "per_second", "Requests per second"),
@@ -54,7 +53,7 @@ const PREFIX: &str = "halfpower";
 
 type Labels = Vec<(&'static str, String)>;
 
-/// The metrics of one or several targets.
+/// Metrics of one or several targets.
 #[derive(Debug)]
 pub struct OpenMetrics {
     registry: Registry,
@@ -80,7 +79,7 @@ impl Default for OpenMetrics {
 }
 
 impl OpenMetrics {
-    /// Returns the full names of all metrics.
+    /// Returns all metrics' full names.
     pub fn names() -> Vec<String> {
         let name = |(_, name, unit, _): &(Gauge, &str, &str, &str)| match *unit {
             "" => format!("{PREFIX}_{name}"),
@@ -130,7 +129,7 @@ impl OpenMetrics {
         self.set(Finished, &target, ended);
     }
 
-    /// Adds the verdict of a check.
+    /// Adds a check's verdict.
     pub fn add_check(&mut self, results: &Results, comparison: &Comparison, slower: bool) {
         let target = vec![("target", results.target.name.clone())];
         self.set(Slower, &target, f64::from(u8::from(slower)));
@@ -142,7 +141,7 @@ impl OpenMetrics {
         }
     }
 
-    /// Formats the metrics as text.
+    /// Formats the metrics.
     ///
     /// # Errors
     /// The text cannot be formatted.

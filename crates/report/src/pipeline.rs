@@ -1,14 +1,14 @@
-//! The way from a program to its device: each stage's rates, and the narrowest.
+//! The stages from a program to its device.
 
 use crate::format::rate_number;
 use results::{Overview, Results, Stage, StageKind, StageRate};
 use workload::OpKind;
 
-/// The picture shows rates up to this multiple of the peak; wider stages reach its edge.
+/// In multiples of the peak; wider stages reach the picture's edge.
 const WIDEST: f64 = 2.0;
 
 pub(crate) struct Pipeline {
-    /// A column for each measured operation: reads, then writes.
+    /// Reads, then writes.
     pub(crate) columns: Vec<Column>,
     /// The plain program first, then the stages from the program down.
     pub(crate) rows: Vec<Row>,
@@ -16,14 +16,14 @@ pub(crate) struct Pipeline {
 
 pub(crate) struct Column {
     pub(crate) op: OpKind,
-    /// The rate at the right edge in bytes per second.
+    /// At the right edge, in bytes per second.
     pub(crate) edge: f64,
     pub(crate) plain: Option<f64>,
 }
 
 pub(crate) struct Row {
     pub(crate) kind: &'static str,
-    /// The stage's name: `vda`; empty for a plain program.
+    /// Empty for a plain program.
     pub(crate) name: String,
     pub(crate) cells: Vec<Cell>,
 }
@@ -37,8 +37,8 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// Keeps the narrowest stages, at most `most`; `None` without a ladder. The load generator is
-    /// left out: no other program passes it.
+    /// Keeps at most `most` stages, the narrowest. The load generator is left out: no other program
+    /// passes it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]
@@ -79,7 +79,7 @@ impl Pipeline {
 }
 
 impl Column {
-    /// Returns the place of a rate: 0 is the left edge, 1 the right.
+    /// Returns 0 at the left edge, 1 at the right.
     pub(crate) fn place(&self, rate: f64) -> f64 {
         let share = rate / self.edge;
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -131,7 +131,7 @@ fn column(stages: &[Stage], overview: &Overview, op: OpKind) -> Option<Column> {
     Some(Column { op, edge, plain })
 }
 
-/// Returns a stage's width relative to the right edge, for its slower operation; 0 for the limit.
+/// Returns the width relative to the right edge, for the slower operation; 0 for the limit.
 fn width(stage: &Stage, columns: &[Column]) -> f64 {
     let widths = columns.iter().filter_map(|column| {
         let cell = cell(rate(stage, column.op));

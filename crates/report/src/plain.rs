@@ -1,4 +1,4 @@
-//! A plain program's rates, and which rules hold.
+//! A plain program's rates.
 
 use crate::format::{plus_minus, rate};
 use machine::units::show_size;
@@ -34,7 +34,6 @@ fn percent(share: f64) -> String {
     if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// Returns `None` if no rule could be judged.
 pub(crate) fn rules(all: &[Rule]) -> Option<String> {
     let of = |state: RuleState| all.iter().filter(move |one| one.state == state);
     let (held, broken) = (of(RuleState::Held).count(), of(RuleState::Broken).count());

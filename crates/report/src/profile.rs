@@ -1,4 +1,4 @@
-//! A recorded application: the verdict in a terminal, and its profile as a page.
+//! A recorded application.
 
 use crate::Error;
 use crate::advice::factor;
@@ -15,7 +15,7 @@ use machine::units::{grouped, show_size, show_size_rounded, show_time, significa
 use results::{Axis, Kind, Program};
 
 const MAPS: usize = 6;
-/// The minimum number of requests for a map.
+/// Fewer requests make no map.
 const FEW: u64 = 16;
 const ROWS: usize = 40;
 
@@ -127,7 +127,7 @@ fn studied(verdict: &Verdict) -> String {
     format!("{what} {}, {}", verdict.target, date(verdict.studied_unix_s))
 }
 
-/// Shows the verdict on an application.
+/// Shows the verdict.
 pub fn terminal(verdict: &Verdict, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::from("\n");
@@ -248,10 +248,10 @@ fn sizes(profile: &Profile) -> Table {
     }
 }
 
-/// Renders a profile as a page that needs no network.
+/// Renders a page that needs no network.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, Error> {
     let waited: Vec<(String, f64)> = profile
         .files
@@ -366,7 +366,6 @@ fn left_out(profile: &Profile) -> String {
     }
 }
 
-/// Returns each flow's limit; without a verdict, the files that were waited for longest.
 fn answer(profile: &Profile) -> Vec<String> {
     match &profile.verdict {
         Some(verdict) => verdict

@@ -1,4 +1,4 @@
-//! A test of SNIA's specification in a terminal and as a page.
+//! A test of SNIA's specification.
 
 mod page;
 mod tables;
@@ -12,7 +12,6 @@ use std::fmt::Write;
 use sustained::pts::{Estimate, PtsPlan, PtsResult};
 use sustained::span;
 use tables::{histograms, single_cells, tables, with_matrix};
-/// Returns the notice above a report that is not to the specification.
 fn notice(result: &PtsResult) -> Option<String> {
     let why = if !result.plan.to_specification() {
         format!("--scale {}", result.plan.scale)
@@ -26,7 +25,7 @@ fn notice(result: &PtsResult) -> Option<String> {
     Some(format!("Not to the specification: {why}."))
 }
 
-/// Shows the conclusions and the measurement matrix.
+/// Shows conclusions and the measurement matrix.
 pub fn terminal(result: &PtsResult, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -59,7 +58,7 @@ pub fn terminal(result: &PtsResult, width: usize, colour: bool) -> String {
     out
 }
 
-/// Shows the plan of a test, for `--dry-run`.
+/// Shows a test's plan, for `--dry-run`.
 pub fn plan(plan: &PtsPlan, estimate: &Estimate, width: usize, colour: bool) -> String {
     let time = |seconds: [f64; 2]| {
         let [low, high] = seconds.map(|end| if end == 0.0 { "-".to_owned() } else { span(end) });

@@ -1,4 +1,4 @@
-//! Sentences for people, in full and in short, from the values of a document.
+//! Sentences from a document's values.
 
 use results::{Answer, Limit, LimitOf, LimitTrial, OperationScaling, Predicted, Results};
 use workload::OpKind;
@@ -6,7 +6,7 @@ use workload::OpKind;
 use crate::format::rate;
 use machine::units::significant;
 
-/// Versions of a text from long to short; each leaves out one clause more.
+/// From long to short; each leaves out one clause more.
 pub(crate) struct Versions(Vec<String>);
 
 impl Versions {
@@ -23,8 +23,8 @@ impl Versions {
     }
 }
 
-/// Describes a limit, with the experiment that would refute it if no trial was decisive. The
-/// experiment is the first to go, then the trial, at last the figures in brackets.
+/// The experiment that would refute the limit is the first to go, then the trial, at last the
+/// figures in brackets.
 pub(crate) fn limit(limit: &Limit) -> Versions {
     let mut clauses = limit.clauses();
     clauses.extend(limit.would_refute.clone());

@@ -1,10 +1,10 @@
-//! The speed of each operation as table rows, the same in every output.
+//! Each operation's speed.
 
 use crate::format::{grouped, latency, plus_minus, rate, small_requests};
 use machine::units::{show_size, show_span, show_time};
 use results::{Overview, SmallRequests, Speed};
 
-/// A quantity with a cell for each operation; empty if not measured.
+/// A cell for each operation; empty if not measured.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) cells: Vec<String>,

@@ -1,4 +1,4 @@
-//! A page of surfaces: a rate over file and record sizes, as in IOzone.
+//! Rates over file and record sizes, as in IOzone.
 
 use crate::format::{date, rate, rate_number};
 use crate::{Error, html, plot};
@@ -20,14 +20,13 @@ pub struct Cliff {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
     pub title: String,
-    /// The file sizes in bytes, ascending.
+    /// File sizes in bytes, ascending.
     pub rows: Vec<u64>,
-    /// The record sizes in bytes, ascending.
+    /// Record sizes in bytes, ascending.
     pub columns: Vec<u64>,
-    /// The rates in bytes per second by row and column; `None` if not measured.
+    /// By row and column; `None` if not measured.
     pub bytes_per_s: Vec<Vec<Option<f64>>>,
-    /// The range of the repeats over their median in percent, by row and column; empty without
-    /// repeats.
+    /// The repeats' range over their median, by row and column; empty without repeats.
     pub spread_percent: Vec<Vec<Option<f64>>>,
     pub cliff: Option<Cliff>,
 }
@@ -93,7 +92,7 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
 /// Renders a page of surfaces.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("surfaces.html", include_str!("../templates/surfaces.html"))?;

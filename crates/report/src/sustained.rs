@@ -1,4 +1,4 @@
-//! A sustained run in a terminal, as a page and as a table.
+//! A sustained run.
 
 mod page;
 
@@ -49,7 +49,7 @@ fn wrote(result: &SustainedResult) -> String {
     )
 }
 
-/// Shows the answer, the levels and the warnings.
+/// Shows answer, levels and warnings.
 pub fn terminal(result: &SustainedResult, width: usize, colour: bool) -> String {
     let mut out = String::new();
     let width = width.max(40);

@@ -1,5 +1,4 @@
-//! A page that compares a simulated machine with a published study, a real machine, or its other
-//! settings.
+//! A page that compares a simulated machine with references.
 
 use crate::Error;
 use crate::html;
@@ -8,10 +7,10 @@ use minijinja::value::Value;
 use results::Figure;
 use serde::Serialize;
 
-/// A page that compares simulations with references.
+/// A page of comparisons.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// The kind of page: `validate`, `whatif`.
+    /// Such as `validate`.
     pub kind: String,
     pub title: String,
     pub about: String,
@@ -19,7 +18,7 @@ pub struct Page {
     pub sections: Vec<Section>,
 }
 
-/// A section of the page: text, drawings and tables.
+/// A section of text, drawings and tables.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     pub title: String,
@@ -29,7 +28,7 @@ pub struct Section {
     pub tables: Vec<Table>,
 }
 
-/// A table; its first column names the rows.
+/// The first column names the rows.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Table {
     pub title: String,
@@ -47,7 +46,7 @@ struct SectionView {
 /// Renders a self-contained page.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn page(page: &Page) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("validation.html", include_str!("../templates/validation.html"))?;

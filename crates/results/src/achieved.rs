@@ -1,4 +1,4 @@
-//! The load that a point's runs achieved, and its cost.
+//! A point's achieved load and its cost.
 
 use crate::disturbances::Disturbances;
 use machine::units::MIB;
@@ -159,15 +159,13 @@ impl CpuPerRequest {
     }
 }
 
-/// Returns the percentage that a cache served if `moved` of `asked` bytes reached a device; `None`
-/// for zero bytes.
+/// Returns the cache's share: of `asked` bytes, `moved` reached a device. `None` for zero bytes.
 pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
     (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }
 
-/// Returns the percentage of one operation's bytes (0 read, 1 written) not on the devices at the
-/// end; `None` without counters. The kernel counts a process's writes when it dirties pages, so
-/// only device counters show which bytes arrived.
+/// `op` is 0 for reads, 1 for writes; returns `None` without counters. The kernel counts a
+/// process's writes when it dirties pages, so only device counters show which bytes arrived.
 fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
     let moved = |sample: &Sample| {
         let device = sample.usage.device.or(sample.usage.shared_device)?;

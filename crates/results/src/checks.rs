@@ -1,4 +1,4 @@
-//! Reasons to doubt a figure, found in the figures themselves.
+//! Reasons to doubt a figure, from the figures themselves.
 
 use crate::point::Numbers;
 use crate::rate_change::RateChange;
@@ -8,34 +8,33 @@ use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
 
-/// Percentage of bytes that no device moved above which a cache served them.
+/// If no device moved more of the bytes, a cache served them.
 pub const CACHED_PERCENT: f64 = 5.0;
-/// Extra bytes at the devices per byte asked above which a warning is due.
+/// Extra bytes at the devices per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
-/// The hypervisor's share of one processor above which a warning is due.
+/// The hypervisor's share of one processor.
 const STEAL_PERCENT: f64 = 3.0;
-/// The deviation from Little's law above which a warning is due.
+/// The deviation from Little's law.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Percentage of the driver's ceiling above which it takes a noticeable part of each request's
-/// time.
+/// Above this, the driver takes a noticeable part of each request's time.
 const CEILING_PERCENT: f64 = 50.0;
 
-/// The minimum change within a run; smaller ones are left to the interval.
+/// Smaller changes within a run are left to the interval.
 const CHANGE_PERCENT: f64 = 15.0;
 
-/// The minimum factor between points; smaller ones are left to their intervals.
+/// Smaller factors between points are left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// Share of a rotating disk above which a run in order meets tracks of different length.
+/// A run in order over more of a rotating disk meets tracks of different length.
 const ACROSS_SHARE: f64 = 0.05;
-/// The innermost track's minimum share of the data of the outermost.
+/// The innermost track's minimum share of the outermost's data.
 const INNERMOST_SHARE: f64 = 0.45;
 
 /// Fewer requests in a run by time do not give a rate.
 const FEW_REQUESTS: u64 = 10;
 
-/// The warning for an engine that transfers no data.
+/// For an engine that transfers no data.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
 pub(crate) fn warnings(
@@ -127,8 +126,7 @@ fn percent(value: f64) -> Figure {
     Figure::rounded(value, 0)
 }
 
-/// Doubts a run through the page cache, which served this share of the bytes read and still held
-/// this share of the bytes written at the end.
+/// The page cache served `read` percent, and still held `written` percent at the end.
 fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
@@ -180,8 +178,7 @@ pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -
     })
 }
 
-/// Judges the longest run's slices; weaker than [`rate_change`]: up to 3 of 100 stationary runs
-/// give a hint.
+/// Weaker than [`rate_change`]: up to 3 of 100 stationary runs give a hint.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<Warning> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
     // The rate at the end as a share of that at the beginning.
@@ -249,7 +246,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// Returns the rate of a run's slowest eighth over that of its fastest.
+/// Returns the slowest eighth over the fastest.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
@@ -259,7 +256,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
     if max > 0.0 { min / max } else { 1.0 }
 }
 
-/// Returns the share of a rotating disk that a run in order covers, at most 1; 0 for other targets.
+/// Returns what a run in order covers, at most 1; 0 unless the disk rotates.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating

@@ -1,4 +1,4 @@
-//! Several clients at once, and the share of each in a point.
+//! Several clients at once.
 
 use crate::LatencySummary;
 use machine::units::show_time;
@@ -95,7 +95,6 @@ impl ClientNumbers {
 pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
-    /// Returns `None` with one client.
     pub(crate) fn of(samples: &[Sample]) -> Option<PointClients> {
         let all: Vec<_> = samples.iter().filter_map(|one| one.together.as_deref()).collect();
         let ranks = all.first()?.clients.iter().map(|one| one.rank);

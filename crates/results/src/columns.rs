@@ -1,4 +1,4 @@
-//! Columns of points and operations for CSV, terminal and page.
+//! Columns for CSV, terminal and page.
 
 use crate::achieved::Achieved;
 use crate::operation::OperationRate;
@@ -12,8 +12,7 @@ pub enum Cell {
     Number(f64),
 }
 
-/// The unit of a column. Files hold plain numbers in the unit that ends the column's name; people
-/// get them formatted.
+/// Files hold plain numbers in the unit that ends the column's name; people get them formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Plain,
@@ -27,15 +26,14 @@ pub enum Unit {
 }
 
 pub struct Column<T> {
-    /// The name in files, with the unit; empty if the column is only for people.
+    /// The name in files, with the unit; empty if only for people.
     pub name: &'static str,
-    /// The heading in tables; empty if the column is only for files.
+    /// The heading in tables; empty if only for files.
     pub heading: &'static str,
     pub unit: Unit,
-    /// Whether the column is part of the request, not of the results.
+    /// Part of the request, not of the results.
     pub asked: bool,
-    /// The rank on a narrow terminal, which drops higher ranks first, and never 0. `None`: not
-    /// shown in terminals.
+    /// A narrow terminal drops higher ranks first, and never 0. `None`: not shown in terminals.
     pub readily: Option<u8>,
     /// `None`: an empty cell.
     pub get: fn(&T) -> Option<Cell>,
@@ -102,14 +100,14 @@ macro_rules! achieved {
     };
 }
 
-/// Returns the load if it changes over time: `1000:30s,5000:60s`.
+/// Returns `1000:30s,5000:60s` if the load changes over time.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
     (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
 }
 
-/// Returns the sizes as requested: `read 512-4096, write 65536:60%+4096:40%`.
+/// Returns `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { min_bytes, max_bytes, unaligned } => {

@@ -1,5 +1,4 @@
-//! CSV (RFC 4180): one file per experiment, and one of all points. Numbers are plain, in the
-//! headers' units.
+//! CSV (RFC 4180). Numbers are plain, in the headers' units.
 
 use crate::columns::{self, Cell, Column};
 use crate::document::{Experiment, Results};
@@ -8,11 +7,8 @@ use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
-/// Returns the names and texts of `points.csv`, `operations.csv` if file operations were measured,
-/// and one file per experiment with measurements, named after its id.
-///
-/// Lines end in CR LF (RFC 4180). A failed point has its reason in the column `error` and no
-/// numbers. Warnings are separated by `; `.
+/// Returns names and texts. A failed point has no numbers, but a reason in the column `error`.
+/// Warnings are separated by `; `.
 pub fn csv(results: &Results) -> Vec<(String, String)> {
     let mut files =
         vec![("points.csv".to_string(), rows(columns::POINT, &results.points, Some("point")))];
@@ -39,7 +35,7 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
     files
 }
 
-/// Returns a file name that is unique, and valid on every file system.
+/// Returns a name that is unique, and valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = id
         .chars()
@@ -110,7 +106,7 @@ pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
         .chain(named_columns().map(|column| column.name))
 }
 
-/// Returns a row per point, with the cells in the order of [`history_columns`].
+/// Returns a row per point, in the order of [`history_columns`].
 pub(crate) fn history_rows(
     entry: &Entry,
     results: &Results,
@@ -135,7 +131,7 @@ fn named_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.name.is_empty())
 }
 
-/// Returns an entry as CSV whose rows begin with its number, time, kind, target and machine.
+/// Rows begin with the entry's number, time, kind, target and machine.
 pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
     let mut table = Table(String::new());
     if header {
@@ -168,7 +164,7 @@ fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     axes
 }
 
-/// Each axis has its own column, because figures of an experiment may differ in their axes.
+/// Each axis has its own column: an experiment's figures may differ in their axes.
 fn figures(experiment: &Experiment, points: &[Point]) -> String {
     let (xs, ys) = (axes(experiment, |figure| figure.x), axes(experiment, |figure| figure.y));
     let mut header = vec!["figure".to_string(), "series".to_string()];
@@ -197,7 +193,7 @@ fn figures(experiment: &Experiment, points: &[Point]) -> String {
     table.0
 }
 
-/// Returns a point's index, repeats, warnings and error.
+/// Returns index, repeats, warnings and error.
 fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     let point = value.point.and_then(|index| points.get(index));
     let error = match point.and_then(|point| point.error.clone()) {

@@ -1,4 +1,4 @@
-//! Other users of processors and memory while a point was measured.
+//! Other users of processors and memory.
 
 use machine::{Engine, Figure, PressureUse, QuotaUse, Warning};
 use measure::Sample;
@@ -6,17 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// The processors that other programs keep busy above which a doubt is due: more than an idle
-/// system's housekeeping.
+/// In processors: more than an idle system's housekeeping.
 const OTHERS_MATTER: f64 = 0.1;
-/// The percentage of quota periods in which the program was held from which a doubt is due.
+/// Quota periods in which the program was held.
 const THROTTLED_PERCENT: f64 = 5.0;
-/// The percentage of time runnable but not scheduled from which a doubt is due.
+/// Time runnable but not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
-/// The percentage of time in which other tasks waited for storage from which a doubt is due.
+/// Time in which other tasks waited for storage.
 const IO_PERCENT: f64 = 20.0;
-/// The percentage of cached bytes from which this program does not wait for storage.
+/// With more cached bytes, this program does not wait for storage.
 const FROM_CACHE_PERCENT: f64 = 95.0;
 
 /// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the

@@ -1,4 +1,4 @@
-//! The results document of a study, a sweep or a run.
+//! The results document.
 
 use crate::answer::Answer;
 use crate::clients::Clients;
@@ -17,8 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The document's schema. Fields may be added within a version; changing or removing one requires a
-/// new version.
+/// Fields may be added within a version; changing or removing one requires a new version.
 pub const SCHEMA: &str = "halfpower.results/1";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +78,7 @@ pub struct Results {
     pub warnings: Vec<String>,
 }
 
-/// The start of a command in calendar time and on the machine's clock.
+/// In calendar time and on the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
     pub unix_s: u64,
@@ -94,7 +93,7 @@ impl Began {
 }
 
 impl Results {
-    /// Creates a document without measurements, with the target's warnings; it ends now.
+    /// Creates a document without measurements; it ends now.
     pub fn new<M: Machine>(
         machine: &M,
         kind: Kind,
@@ -129,7 +128,7 @@ impl Results {
         }
     }
 
-    /// Marks an interruption by the user. `planned`: the whole measurement's points, if known.
+    /// Marks the user's interrupt after some of the `planned` points.
     pub fn interrupted(mut self, planned: Option<usize>) -> Results {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
         self.incomplete = true;

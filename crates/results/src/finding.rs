@@ -1,4 +1,4 @@
-//! Settings worth changing, uncertain gains, and doubts that the points give, each with its words.
+//! Findings and doubts, with their words.
 
 use crate::answer::Goal;
 use crate::point::Point;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use workload::OpKind;
 
-/// The ratio of an interval's ends from which the gain is unknown.
+/// The ratio of an interval's ends from which a gain is unknown.
 const UNKNOWN: f64 = 100.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,16 +59,16 @@ pub struct FindingStep {
     pub p99_ns: Option<u64>,
 }
 
-/// The two rates of a finding.
+/// A finding's two rates.
 pub struct RatesInWords {
-    /// Both rates with both workloads.
+    /// With both workloads.
     pub full: String,
-    /// Both rates without the workload before the change.
+    /// Without the workload before the change.
     pub short: String,
 }
 
 impl Finding {
-    /// Returns the rates in words; `None` if a point was not measured.
+    /// Returns `None` if a point was not measured.
     pub fn rates([before, after]: [&Point; 2]) -> Option<RatesInWords> {
         let after = format!("{} with {}", show_rate(after.rate()?), after.workload.short());
         let (rate, with) = (show_rate(before.rate()?), before.workload.short());

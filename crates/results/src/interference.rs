@@ -1,4 +1,4 @@
-//! Compares each workload by itself with all of them concurrently.
+//! Workloads alone and concurrently.
 
 use crate::point::{LatencySummary, Point};
 use machine::units::show_rate;

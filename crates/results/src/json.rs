@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A results document as an input file; a study's is a few MiB.
+/// A study's document has a few MiB.
 pub const DOCUMENT: Input = Input::new("a results document", 64 << 20);
 
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum Error {
     Version { path: PathBuf, found: String },
 }
 
-/// Converts results to JSON with a final newline.
+/// Returns JSON with a final newline.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -28,8 +28,7 @@ pub fn to_json(results: &Results) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(results)? + "\n")
 }
 
-/// Converts results to JSON, with a command's own result (and schema) in a field named after the
-/// command.
+/// Adds a command's own result (and schema) in a field named after the command.
 ///
 /// # Errors
 /// A value that JSON cannot represent.

@@ -12,16 +12,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// The minimum gain from twice the depth; below, the rate has peaked.
+/// With less gain from twice the depth, the rate has peaked.
 const GAIN: f64 = 1.02;
 
-/// The number of doublings without gain that end the search.
+/// Doublings without gain that end the search.
 const FLAT: u32 = 2;
 
-/// The relative difference up to which rates are equal; the lower depth then wins.
+/// Rates this close are equal: the lower depth wins.
 const SAME: f64 = 0.01;
 
-/// The search ends at adjacent depths, or at depths within 1/16 of each other.
+/// The search ends at adjacent depths, or at depths within 1/16.
 const NEAR: u32 = 16;
 
 /// What the search varies.
@@ -131,8 +131,8 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Judges the 99th percentile by the bar that `whose` publishes; `None` if the point failed.
-/// `first` is its index.
+/// Judges the p99 by the bar that `whose` publishes; `None` if the point failed. `first` is its
+/// index.
 pub fn meets_published_p99(
     point: &Point,
     (p99_ns, first): (u64, usize),

@@ -1,5 +1,4 @@
-//! Results: a [`Point`] summarizes several runs of one workload; a [`Results`] document holds
-//! points.
+//! A [`Point`] summarizes several runs of one workload; a [`Results`] document holds points.
 
 mod achieved;
 mod answer;

@@ -1,4 +1,4 @@
-//! Writes at full speed at the end of a study, as far as its time allowed.
+//! Writes at full speed at the end of a study.
 
 use machine::units::{show_rate, show_size_rounded, show_span};
 use schemars::JsonSchema;

@@ -64,21 +64,21 @@ pub struct OperationResult {
     pub processor_percent: Option<f64>,
 }
 
-/// Measured rounds of an operation.
+/// An operation's measured rounds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rounds {
-    /// The time of each operation, over all rounds and clients.
+    /// Of each operation, over all rounds and clients.
     pub latency: Histogram,
     pub elapsed_ns: Vec<Nanos>,
-    /// The time of a round that the user ended early.
+    /// A round that the user ended early.
     pub unfinished_ns: Option<Nanos>,
 }
 
-/// The minimum length of a phase; shorter ones are too short to judge.
+/// Shorter phases are too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
-/// Measures a plan's operations. `progress` is called before each phase. A run in which the program
-/// was stopped is repeated. The user's interrupt ends it with the figures so far.
+/// Calls `progress` before each phase. Repeats a run in which the program was stopped. The user's
+/// interrupt ends it with the figures so far.
 ///
 /// # Errors
 /// As [`run`].
@@ -149,7 +149,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// Returns the operations of a client in one round; a listing counts once for its directory.
+/// Counts a listing once for its directory.
 fn items(plan: &MetadataPlan, operation: Operation) -> u32 {
     if operation == Operation::List { plan.directories } else { plan.files }
 }
@@ -210,7 +210,7 @@ fn warnings(result: &MetadataResult) -> Vec<String> {
 }
 
 impl MetadataResult {
-    /// Creates the result of rounds in the order of [`Operation::ALL`].
+    /// Rounds are in the order of [`Operation::ALL`].
     ///
     /// # Errors
     /// No operation has begun.
@@ -238,8 +238,7 @@ impl MetadataResult {
         })
     }
 
-    /// Returns whether a client's cache may have served an operation: the client used its own
-    /// files, but would use another's with more clients.
+    /// Returns whether a client used its own files, but would use another's with more clients.
     pub fn is_served_by_own_cache(&self, operation: Operation) -> bool {
         operation.visits() && self.plan.shift > 0 && !self.plan.visits_others(self.clients)
     }

@@ -1,8 +1,6 @@
-//! Writes output files, and never overwrites the user's. Devices, pipes and standard output are
-//! written in place.
-//!
-//! Others go to a temporary file in the same open directory, to stable storage, and are renamed. An
-//! existing file is replaced only if unmodified and halfpower's ([`own`]), or with `--force`.
+//! Devices, pipes and standard output are written in place; other outputs go to a temporary file in
+//! the same open directory, to stable storage, and are renamed. An existing file is replaced only
+//! if unmodified and halfpower's ([`own`]), or with `--force`.
 
 mod own;
 mod part;
@@ -17,7 +15,7 @@ use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The output was refused before anything was measured.
+    /// Refused before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
@@ -33,7 +31,7 @@ const ANOTHER_FILE: &str = "name another file";
 pub struct Output {
     option: String,
     path: PathBuf,
-    /// The open directory and the name in it; `None` for an inherited file descriptor.
+    /// The name in the open directory; `None` for an inherited file descriptor.
     at: Option<(Arc<Directory>, OsString)>,
     force: bool,
 }
@@ -41,13 +39,12 @@ pub struct Output {
 enum Place {
     Free,
     Replaceable(Metadata),
-    /// A device or pipe, written in place.
+    /// A device or pipe.
     Stream,
 }
 
 impl Output {
-    /// Checks the output that `option` names. `force` also replaces files that halfpower did not
-    /// write, but never one of `targets`.
+    /// `force` also replaces files that halfpower did not write, but never one of `targets`.
     ///
     /// # Errors
     /// The location is not writable, the file belongs to the user, or it is one of `targets`.
@@ -84,7 +81,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Returns whether the output is this file or device, which need not exist yet.
+    /// The output need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -101,7 +98,7 @@ impl Output {
         &self.path
     }
 
-    /// Writes the output: a file in full or not at all.
+    /// Writes a file in full or not at all.
     ///
     /// # Errors
     /// It cannot be written, or another program has created the file.
@@ -134,8 +131,8 @@ impl Output {
         }
     }
 
-    /// Opens an output that grows while the command runs. A file has its name from the start, so
-    /// that a killed command leaves it; [`Growing::finish`] marks it as halfpower's.
+    /// Opens a growing output. A file has its name from the start, so that a killed command leaves
+    /// it; [`Growing::finish`] marks it as halfpower's.
     ///
     /// # Errors
     /// As [`Output::write`].
@@ -269,7 +266,7 @@ impl Output {
     }
 }
 
-/// An output that grows, from [`Output::grow`].
+/// From [`Output::grow`].
 #[derive(Debug)]
 pub struct Growing {
     output: Output,
@@ -326,7 +323,6 @@ fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-/// Returns whether a file is empty or was written by halfpower.
 fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
     Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }

@@ -31,11 +31,11 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The share of a step's rate below which the run did not keep up.
+/// With less of a step's rate, the run did not keep up.
 const KEPT_UP: f64 = 0.98;
 
 impl IntervalNumbers {
-    /// Returns the interval in words: `30 s to 90 s`.
+    /// Returns `30 s to 90 s`.
     pub fn span(&self) -> String {
         let [from, until] = [self.from_ns, self.until_ns].map(|ns| show_time(ns as f64));
         format!("{from} to {until}")
@@ -45,7 +45,7 @@ impl IntervalNumbers {
         self.offered_iops.is_some_and(|rate| self.iops < rate * KEPT_UP) || self.is_censored()
     }
 
-    /// Returns whether too many requests were never issued: their latency is unknown.
+    /// The latency of requests that were never issued is unknown.
     fn is_censored(&self) -> bool {
         let issued = self.latency_ns.as_ref().map_or(0, |latency| latency.count) as f64;
         self.not_issued as f64 > (issued + self.not_issued as f64) * (1.0 - KEPT_UP)

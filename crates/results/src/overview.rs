@@ -1,4 +1,4 @@
-//! The figures that a reader looks for first.
+//! Figures that a reader looks for first.
 
 use crate::answer::{Peak, PlainRate, RandomBurst};
 use crate::document::Results;
@@ -88,7 +88,7 @@ pub struct ClassicRate {
     pub point: usize,
 }
 
-/// Name, request size, pattern, and requests outstanding of usual benchmarks.
+/// Name, request size, pattern, and requests outstanding.
 const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
     ("SEQ1M Q8T1", 1 << 20, Pattern::Seq, 8),
     ("SEQ1M Q1T1", 1 << 20, Pattern::Seq, 1),
@@ -97,7 +97,7 @@ const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
 ];
 
 impl Overview {
-    /// Creates the overview; `None` without anything to show.
+    /// Returns `None` without anything to show.
     pub fn of(results: &Results) -> Option<Overview> {
         let speeds: Vec<Speed> = [OpKind::Read, OpKind::Write]
             .into_iter()

@@ -22,8 +22,8 @@ impl HistoryTable {
         self.rows.extend(history_rows(entry, results));
     }
 
-    /// Converts the table to one row per point; all columns are optional. Text becomes strings,
-    /// whole numbers unsigned 64-bit integers, others doubles; an empty column is of doubles.
+    /// Writes one row per point; all columns are optional. Text becomes strings, whole numbers
+    /// unsigned 64-bit integers, others doubles; an empty column is of doubles.
     ///
     /// # Errors
     /// The table is too large for a Parquet file.
@@ -52,7 +52,7 @@ impl HistoryTable {
     }
 }
 
-/// Returns a column's type from its cells, which are of one kind.
+/// A column's cells are of one kind.
 fn field(name: &str, cells: &[Option<&Cell>]) -> Result<TypePtr> {
     let (physical, logical) = match cells.iter().flatten().next() {
         Some(Cell::Text(_)) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),

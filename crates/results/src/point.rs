@@ -58,10 +58,8 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
-    /// Returns whether the rate is that of the target. Such rates of an operation have one peak.
-    ///
-    /// Not that of a cache, of a part of the target, or of a short run whose requests a throttle
-    /// admitted in advance.
+    /// Returns whether the rate is the target's: not a cache's, a part's, or that of a short run
+    /// whose requests a throttle admitted in advance. Such rates of an operation have one peak.
     pub fn measures_target(&self, facts: &TargetFacts) -> bool {
         let workload = &self.workload;
         let whole =
@@ -134,7 +132,7 @@ impl Point {
         }
     }
 
-    /// Adds the result of the data's verification.
+    /// Adds the data's verification.
     #[must_use]
     pub fn verified(mut self, found: Verification) -> Point {
         if let Some(numbers) = &mut self.numbers {
@@ -143,7 +141,7 @@ impl Point {
         Point { verification: Some(found), ..self }
     }
 
-    /// Creates a point from its runs; without runs it is failed.
+    /// Without runs, the point is failed.
     pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");
@@ -158,7 +156,7 @@ impl Point {
         }
     }
 
-    /// Adds the driver's ceiling, with a warning if the rate came close.
+    /// Warns if the rate came close to the driver's ceiling.
     pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
         if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
             let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
@@ -227,7 +225,7 @@ impl Point {
     }
 }
 
-/// Merges warnings that differ only in their figures, with the number of points.
+/// Merges warnings that differ only in figures, with the number of points.
 pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
     let numbers = points.filter_map(|point| point.numbers.as_ref());
     let all: Vec<Warning> = numbers.flat_map(Numbers::doubts).collect();

@@ -4,10 +4,8 @@ use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt::{self, Write};
 use workload::{ClientFiles, Data, SizeMix, Workload};
 
-/// A workload's identity: all settings except its length (stop, limit) and the seed.
-///
-/// Points with one question may be compared, regardless of machine, target and command. The text is
-/// stable across versions, so it may be stored.
+/// All settings of a workload except its length (stop, limit) and seed: points with one question
+/// may be compared, regardless of machine, target and command. The text is stable across versions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Question(String);
 
@@ -96,7 +94,7 @@ impl Question {
         Question(text)
     }
 
-    /// Returns the question as text, such as `read seq 65536 8x1 io_uring direct`.
+    /// Returns text such as `read seq 65536 8x1 io_uring direct`.
     pub fn text(&self) -> &str {
         &self.0
     }

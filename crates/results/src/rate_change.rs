@@ -26,7 +26,7 @@ pub struct RatePhase {
 }
 
 impl RateChange {
-    /// Converts a course of requests, whose mean size is `bytes`.
+    /// `bytes` is the mean size of a request.
     pub fn of(course: &Course, bytes: f64) -> RateChange {
         let phase = |phase: &measure::RatePhase| RatePhase {
             from_s: phase.from_ns as f64 / 1e9,
@@ -40,14 +40,13 @@ impl RateChange {
         }
     }
 
-    /// Returns the lowest and highest rate, in bytes per second.
+    /// Returns lowest and highest, in bytes per second.
     pub fn range(&self) -> [f64; 2] {
         let rates = self.phases.iter().map(|phase| phase.throughput_bytes_per_s);
         [rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max)]
     }
 
-    /// Returns the rates and when each began: `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76
-    /// MiB)`.
+    /// Returns `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
     pub fn rates(&self) -> Warning {
         let mut said = Warning::from("");
         for (number, phase) in self.phases.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The gain of more clients: rates with different numbers of them, and the conclusion.
+//! What more clients gain.
 
 use crate::clients::ClientNumbers;
 use machine::units::{grouped, plural, show_rate};
@@ -111,26 +111,26 @@ pub enum ScalingLimit {
     Undecided,
 }
 
-/// The maximum error of a model that predicts the rates of more clients.
+/// A model with more error predicts no rates.
 const MODEL_ERROR: f64 = 0.1;
 
 /// The factor from which more clients gain something.
 const GAIN: f64 = 1.05;
 
-/// The characteristic numbers of a rate that grows with the number of clients.
+/// Numbers of a rate that grows with the number of clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthNumbers {
     pub peak: f64,
-    /// The minimum number of clients that reach half of the peak.
+    /// The fewest clients that reach half of the peak.
     pub half: u32,
-    /// The minimum number of clients from which more gain less than 5 %.
+    /// The fewest clients from which more gain less than 5 %.
     pub knee: u32,
-    /// The maximum number of clients measured.
+    /// The most clients measured.
     pub most: u32,
 }
 
 impl GrowthNumbers {
-    /// Finds them from the rates of rising numbers of clients. `None` with fewer than two.
+    /// Takes rising numbers of clients; `None` with fewer than two.
     pub fn of(rates: &[(u32, f64)]) -> Option<GrowthNumbers> {
         let &[_, .., (most, _)] = rates else { return None };
         let peak = rates.iter().map(|one| one.1).fold(0.0, f64::max);

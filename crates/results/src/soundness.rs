@@ -1,4 +1,4 @@
-//! Checks that a document's figures agree with each other: finds damage and edits by hand.
+//! Finds damage and edits by hand.
 
 use crate::document::Results;
 use crate::operation::OperationRate;
@@ -12,7 +12,6 @@ const ROUNDING: f64 = 0.01;
 
 type Check = Result<(), String>;
 
-/// The error names the field.
 pub(crate) fn check(results: &Results) -> Check {
     for (index, point) in results.points.iter().enumerate() {
         check_point(point).map_err(|why| format!("points[{index}]: {why}"))?;

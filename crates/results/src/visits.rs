@@ -14,8 +14,8 @@ pub(crate) fn visits(points: &[Point]) -> BTreeMap<(Question, Option<&StripeReco
     visits
 }
 
-/// Returns one index per workload and stripe, in rising order: of several visits the one measured
-/// longest, such as a peak's confirmation.
+/// Returns the index of the longest visit to each workload and stripe, such as a peak's
+/// confirmation, in rising order.
 pub fn representatives(points: &[Point]) -> Vec<usize> {
     let measured_ns =
         |index: usize| points[index].numbers.as_ref().map(|one| one.achieved.measured_ns);

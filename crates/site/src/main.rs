@@ -1,7 +1,7 @@
-//! Builds halfpower's documentation as a site: `halfpower-site REPOSITORY REPORT DIRECTORY`.
+//! Builds the documentation as a site: `halfpower-site REPOSITORY REPORT DIRECTORY`.
 //!
-//! REPORT is the directory of a study; the site embeds its report. The build fails if a link of any page leads nowhere.
-//! `packaging/site/build` runs the study and this program.
+//! REPORT is the directory of a study, whose report the site embeds. A link that leads nowhere is
+//! an error. `packaging/site/build` runs the study and this program.
 
 mod links;
 mod pages;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The directory must not exist yet; the study of `report` is the example.
+/// The directory must not exist yet.
 fn build(repository: &Path, report: &Path, directory: &Path) -> Result<()> {
     if directory.exists() {
         bail!("{} exists: remove it, or name another directory", directory.display());

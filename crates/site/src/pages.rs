@@ -9,12 +9,11 @@ use std::path::{Component, Path, PathBuf};
 
 const DOCS: &str = "docs";
 
-/// The site's directory for files outside `docs/`.
+/// For files outside `docs/`.
 const REPOSITORY: &str = "repository";
 
-/// Adds linked Markdown files outside `docs/` as chapters at the end, and makes every link one of
-/// the site. Returns the other linked files, by their path in the repository, with their place in
-/// the site.
+/// Adds linked Markdown files outside `docs/` as chapters at the end, and adapts the links. Returns
+/// the other linked files, by their path in the repository, with their place in the site.
 pub(crate) fn complete(book: &mut Book, repository: &Path) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let mut linked = Linked { repository, pages: Vec::new(), files: BTreeMap::new() };
     let mut failed = None;
@@ -101,7 +100,7 @@ impl Linked<'_> {
     }
 }
 
-/// The book would make a README the index of its directory, without adapting the links to it.
+/// The book would make a README its directory's index, without adapting the links to it.
 fn place(path: &Path) -> PathBuf {
     if path.ends_with("README.md") {
         return Path::new(REPOSITORY).join(path.with_file_name("about.md"));

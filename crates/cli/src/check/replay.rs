@@ -1,4 +1,4 @@
-//! `check --replay`: is a recorded application as fast here as it was?
+//! `check --replay`.
 
 use super::Arguments;
 use crate::compare::FAILED;
@@ -12,7 +12,7 @@ use results::compare::{Comparison, FailIf, Side, WORTH_PERCENT, compare};
 use results::history::{Filter, Fingerprint, History, difference};
 use std::path::{Path, PathBuf};
 
-/// The number of runs: enough for an interval.
+/// Enough for an interval.
 const RUNS: u32 = 3;
 
 pub(super) fn check(
@@ -98,7 +98,7 @@ fn target_name(targets: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// Returns the first replay of this trace by default: a later one may be slower already.
+/// Returns the trace's first replay by default: a later one may be slower already.
 fn baseline(
     history: &History,
     named: Option<i64>,

@@ -22,7 +22,7 @@ fn option_name(word: &str) -> Option<&str> {
     word.starts_with("--").then(|| word.split('=').next().unwrap_or(word))
 }
 
-/// Options that exclude each other: an arm's own replaces the common one.
+/// An arm's own option replaces a common one of its pair.
 const EITHER: [[&str; 2]; 2] = [["--runtime", "--bytes"], ["--direct", "--buffered"]];
 
 fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArguments, Failure> {

@@ -1,4 +1,4 @@
-//! Runs SQLIO's published study on two targets in turn.
+//! SQLIO's published study on two targets in turn.
 
 use super::arms::{Unopened, open};
 use crate::context::Context;

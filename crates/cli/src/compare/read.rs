@@ -1,4 +1,4 @@
-//! Reads results of any tool as sides of a comparison.
+//! Any tool's results as sides of a comparison.
 
 use crate::context::Context;
 use crate::documents::{self, Document};

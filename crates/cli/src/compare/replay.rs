@@ -1,4 +1,4 @@
-//! Replays a recorded application on two arms, in turn: `compare --replay TRACE --a ... --b ...`.
+//! `compare --replay`.
 
 use super::arguments::Arguments;
 use super::arms::set_up;

@@ -1,4 +1,4 @@
-//! Runs PostMark or operations on many files on two places in turn.
+//! `compare` of PostMark or operations on many files.
 
 use super::arguments::Arguments;
 use super::arms::RunHooks;

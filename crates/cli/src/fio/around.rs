@@ -1,4 +1,4 @@
-//! What halfpower does before and after each set of jobs: schedulers, commands of jobs, progress.
+//! Work before and after each set of jobs.
 
 use super::schedulers::Schedulers;
 use crate::context::Context;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub(super) struct Sets<'a> {
     pub(super) context: &'a Context,
-    /// Files that outputs must not overwrite.
+    /// Outputs must not overwrite these.
     pub(super) data: &'a [&'a Path],
     pub(super) bar: &'a Bar,
     pub(super) rest: &'a [Vec<Job>],

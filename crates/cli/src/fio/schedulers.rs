@@ -1,4 +1,4 @@
-//! `ioscheduler`: the I/O schedulers that jobs ask for, restored after the jobs.
+//! `ioscheduler`: jobs' schedulers, restored afterwards.
 
 use crate::failure::Failure;
 use dialect::fio::{Arrangement, Job, Plan};
@@ -10,11 +10,11 @@ use machine::text::printable;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The scheduler that one device should have, by its number in the session.
+/// A device's number in the session, and its scheduler.
 type Wanted = (usize, String);
 
 pub(super) struct Schedulers {
-    /// The session that saves schedulers; `None` if each device has the right one already.
+    /// `None` if each device has the right scheduler already.
     session: Option<Session>,
     wanted: Vec<Vec<Wanted>>,
     next: usize,
@@ -81,7 +81,6 @@ impl Schedulers {
         session.set(&wanted)
     }
 
-    /// Restores all schedulers; returns warnings.
     pub(super) fn end(self) -> Vec<String> {
         let mut warnings = self.warnings;
         warnings.extend(self.session.map(Session::end).unwrap_or_default());

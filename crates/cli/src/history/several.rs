@@ -1,4 +1,4 @@
-//! `history show` of several entries: a comparison in time order.
+//! `history show` of several entries.
 
 use super::with_changes;
 use crate::context::Context;
@@ -71,7 +71,7 @@ fn comparison(history: &History, ids: &[i64]) -> Result<EntryComparison, Failure
     Ok(EntryComparison { entries, changes, questions })
 }
 
-/// Returns the readings of these entries, oldest first.
+/// Returns the oldest reading first.
 fn readings(
     history: &History,
     entries: &[Entry],

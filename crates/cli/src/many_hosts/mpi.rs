@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use study::Plan;
 use workload::{Pattern, Workload};
 
-/// The version that all ranks must have. Its label lets one find it in the program.
+/// All ranks must have this version; the label makes it easy to find in the program.
 static VERSION: &str = concat!("halfpower-hosts-version ", env!("CARGO_PKG_VERSION"));
 
 type Ranks<'a> = GroupMachine<'a, MpiRank, Host>;
@@ -76,7 +76,7 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
     result
 }
 
-/// Runs a command on all ranks; also returns whether a rank is lost.
+/// Also returns whether a rank is lost.
 fn command(
     mut leader: Leader<'_, MpiRank, Host>,
     command: Command,

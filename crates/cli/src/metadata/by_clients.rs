@@ -1,4 +1,4 @@
-//! Operations on files by several clients at once.
+//! Operations on files by several clients.
 
 use super::{Arguments, phases, show};
 use crate::clients;
@@ -16,14 +16,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use workload::metadata::MetadataPlan;
 
-/// The files of each client in a first short run, which shows how many fit into the time.
+/// A short first run shows how many files fit into the time.
 const FIRST_FILES: u32 = 50;
 
 const SIMULATED_FILES: u32 = 500;
 
 const SMALL_FILE_BYTES: u32 = 4096;
 
-/// The tree of directories of a study: three levels, each with five directories below one.
+/// Three levels, with five directories below each.
 const TREE: (u32, u32) = (31, 5);
 
 fn plans_of_study(directory: &Path) -> [MetadataPlan; 4] {
@@ -40,7 +40,7 @@ const MIN_ROUNDS: u32 = 2;
 
 struct FirstRound {
     phases_ns: Nanos,
-    /// The whole time, with the agreement on each start.
+    /// Includes the agreement on each start.
     elapsed_ns: Nanos,
 }
 
@@ -58,8 +58,8 @@ impl FirstRound {
     }
 }
 
-/// Adds rates with 1, 2, 4, ... and all clients to a study, within `time_ns`; `None` on a simulated
-/// machine, whose rounds do not differ. A failure is a warning: the study is complete without them.
+/// `time_ns` is `None` on a simulated machine, whose rounds do not differ. A failure is a warning:
+/// the study is complete without these rates.
 pub(crate) fn add_to_study(
     context: &Context,
     (directory, time_ns): (&Path, Option<Nanos>),

@@ -1,4 +1,4 @@
-//! Operations on the files of a simulated server by its clients.
+//! Clients of a simulated file server.
 
 use super::{Arguments, by_clients};
 use crate::context::Context;

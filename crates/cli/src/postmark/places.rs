@@ -1,4 +1,4 @@
-//! The file systems of a session: local directories or a simulated machine.
+//! Local directories or a simulated machine.
 
 use crate::target::is_twin;
 use host::files::HostFiles;

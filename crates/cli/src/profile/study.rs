@@ -1,4 +1,4 @@
-//! The study to compare an application with: saved, from the history, or measured now.
+//! The study to compare an application with.
 
 use super::Arguments;
 use crate::context::Context;

@@ -1,5 +1,4 @@
-//! A replay with its target and settings: `replay`, an arm of `compare`, the workload of `tune`,
-//! and what `check` repeats.
+//! A replay for `replay`, `compare`, `tune` and `check`.
 
 use super::{Arguments, layout, load};
 use crate::context::Context;
@@ -82,7 +81,7 @@ impl ReplayJob {
         self.targets.iter().any(|target| is_twin(target))
     }
 
-    /// Calls `on_run` before each run with its number from 1. A simulated machine is new each time,
+    /// Calls `on_run` with the number of each run, from 1. A simulated machine is new each time,
     /// with empty caches.
     pub(crate) fn run(
         &self,

@@ -1,4 +1,4 @@
-//! A replay as text, and as questions with readings.
+//! A replay as text and as questions.
 
 use crate::terminal::table;
 use application::replay::{ClassResult, Quantity, ReplayDocument};

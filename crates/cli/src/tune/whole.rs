@@ -1,4 +1,4 @@
-//! Workloads of `tune` with requests of their own: PostMark, operations on many files, or a replay.
+//! Workloads of `tune` with their own requests.
 
 use super::{Arguments, limits, not_empty, only_root};
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! `halfpower twin cache`: the effect of a memory cache on a trace or a workload.
+//! `halfpower twin cache`.
 
 mod source;
 
@@ -20,7 +20,7 @@ use source::Source;
 use std::path::PathBuf;
 use twin::Setup;
 
-/// Up to this number every block is counted, unless --sample is given.
+/// Without --sample, every block is counted up to this number.
 const MANY_ACCESSES: u64 = 20_000_000;
 
 const SAMPLE_BLOCKS: f64 = 262_144.0;
@@ -78,7 +78,7 @@ struct Caching {
     source: String,
     machine: String,
     trace: Facts,
-    /// The requests that the replay keeps outstanding; `None` if it replays at the recorded times.
+    /// `None` if the replay keeps the recorded times.
     depth: Option<u32>,
     misses: MissCurve,
     without_cache: Replay,
@@ -154,7 +154,7 @@ fn usual_sizes(footprint: f64) -> Vec<u64> {
     sizes
 }
 
-/// Adds four steps between neighbours: a curve costs little more than one of its points.
+/// A curve costs little more than one of its points.
 fn curve_sizes(replayed: &[u64]) -> Vec<u64> {
     let mut sizes: Vec<u64> = replayed.to_vec();
     for pair in replayed.windows(2) {

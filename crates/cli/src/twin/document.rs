@@ -1,4 +1,4 @@
-//! The JSON, the table and the page of a `twin` command.
+//! Outputs of `twin` commands.
 
 use crate::context::Context;
 use crate::failure::Failure;

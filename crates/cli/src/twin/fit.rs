@@ -1,4 +1,4 @@
-//! `halfpower twin fit`: calibrates a simulated machine to the results of a real one.
+//! `halfpower twin fit`.
 
 use super::document::{json, percent, program};
 use crate::context::Context;
@@ -21,7 +21,7 @@ const LARGEST_REQUEST: u32 = 4 << 20;
 
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
 
-/// The latency of small random reads above which a disk is a rotating one, in us.
+/// A disk whose small random reads take longer rotates.
 const ROTATING_US: f64 = 2500.0;
 
 /// Options of `twin fit`.
@@ -113,7 +113,7 @@ struct Shown<'a> {
     results: String,
     target: &'a str,
     seed: u64,
-    /// Points left out because the kernel merged their requests.
+    /// Left out because the kernel merged their requests.
     merged: usize,
     #[serde(flatten)]
     fit: &'a Fit,
@@ -139,8 +139,8 @@ struct Chosen {
     merged: usize,
 }
 
-/// Returns the points that a single-volume machine without a cache can reproduce: direct, at full
-/// speed, over a whole written target. Runs of one workload become their median.
+/// Returns points that a single volume without a cache can reproduce: direct, at full speed, over a
+/// whole written target. Runs of one workload become their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;
@@ -172,7 +172,7 @@ fn points(results: &Results) -> Chosen {
     Chosen { points, merged }
 }
 
-/// Returns whether the kernel merged the requests: no twin of the device reproduces them.
+/// No twin of the device reproduces requests that the kernel merged.
 fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
     let reached = numbers.achieved.device_request_bytes;
     point.order == Order::Sequential

@@ -1,4 +1,4 @@
-//! `halfpower twin fit` of a sustained run: the size and the rates of a write cache or credit.
+//! `halfpower twin fit` of a sustained run.
 
 use super::document::{json, percent, program};
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! `halfpower twin validate`: compares the simulation with the published points of the 1997 study.
+//! `halfpower twin validate`, against the 1997 study.
 
 use super::document::{directory, json, percent, program, write};
 use crate::context::Context;
@@ -229,8 +229,8 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// Returns the figures without a bar that are off: those not given and further off than a given one
-/// may be, and phases of table 4 and PostMark's parts beyond [`OFF`].
+/// Returns what has no bar and is off: curves not given, and phases of table 4 and PostMark's parts
+/// beyond [`OFF`].
 fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let curves = validation.groups.iter().flat_map(|group| &group.curves);
     let given = |name: &str| validation.figure(name).is_none_or(|figure| figure.given);
@@ -349,7 +349,7 @@ fn page(validation: &Validation) -> Page {
     }
 }
 
-/// Returns a figure's axes and the factor of its units; `None` if the paper prints a table.
+/// Also returns the factor of the units; `None` if the paper prints a table.
 fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
     if figure.points.iter().all(|point| point.request_bytes == 0) {
         return None;

@@ -1,4 +1,4 @@
-//! `halfpower twin whatif`: compares a machine with a changed copy of itself.
+//! `halfpower twin whatif`.
 
 use super::document::{directory, json, program, write};
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! Several entries of the history, and what changed between them.
+//! Several entries of the history.
 
 use super::{HistoryRow, LevelBreaks, View, environment, remark, value, view};
 use crate::Error;
@@ -16,7 +16,7 @@ use serde::Serialize;
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
-    /// Changes before an entry: its index, and what changed.
+    /// The index of an entry, and what changed before it.
     pub changes: Vec<(usize, Vec<String>)>,
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
@@ -140,7 +140,7 @@ fn question_view(all: &EntryComparison, question: &[(Measure, HistoryRow)]) -> Q
 /// Renders a page of the entries.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn entries_html(all: &EntryComparison, program: &str) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("entries.html", include_str!("../../templates/entries.html"))?;

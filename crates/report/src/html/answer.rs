@@ -19,7 +19,7 @@ pub(super) struct AnswerView {
     unproven: Vec<String>,
     checklist: Vec<[String; 3]>,
     costs: Vec<Vec<String>>,
-    /// The costs of the process, if those of the machine come first.
+    /// Of the process, if the machine's come first.
     more_costs: Vec<Vec<String>>,
     service_times: Vec<Vec<String>>,
     left_out: Vec<String>,
@@ -42,7 +42,7 @@ struct LimitView {
     excluded: Vec<String>,
     would_refute: Option<String>,
     no_stages: Option<String>,
-    /// There is only evidence, without a verdict.
+    /// Only evidence, no verdict.
     open: bool,
 }
 
@@ -61,7 +61,7 @@ struct AdvertisedView {
     layer: String,
     rate: String,
     share: String,
-    /// The length of the bar in percent of the advertised rate.
+    /// In percent of the advertised rate.
     bar: String,
 }
 
@@ -82,7 +82,6 @@ struct FindingView {
     check: String,
 }
 
-/// Returns the answer of a study; `None` for a run or a sweep.
 pub(super) fn view(results: &Results) -> Option<AnswerView> {
     let answer = results.answer.as_ref()?;
     let (costs, more_costs) = crate::format::costs_by_mode(&answer.costs);
@@ -235,8 +234,6 @@ fn finding(finding: &Finding) -> FindingView {
     }
 }
 
-/// Returns the cells of a cost: mode, cost per request and per MiB, whose time, instructions,
-/// residual.
 fn cost(cost: &CostModel) -> Vec<String> {
     let mib = MIB as f64;
     let interval = |[low, high]: [f64; 2], factor: f64| {
@@ -265,7 +262,6 @@ fn cost(cost: &CostModel) -> Vec<String> {
     ]
 }
 
-/// Returns the cells of a service time: mode, fixed time, rate, residuals, knee.
 fn service_time(service: &ServiceModel) -> Vec<String> {
     let [low, high] = service.fixed_ns_interval_95;
     vec![

@@ -77,7 +77,7 @@ struct FigureView {
     description: String,
     scenes: [Scene; 2],
     half_power: Vec<HalfView>,
-    /// The peak of the half-power points; `None` unless all curves share it.
+    /// `None` unless all curves share the peak.
     half: Option<String>,
     notes: Vec<String>,
     table: Table,
@@ -153,7 +153,7 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// Returns a section outside any study, with anchors from `first` on.
+/// Makes a section outside a study; anchors start at `first`.
 pub(crate) fn section_view(
     number: usize,
     first: usize,
@@ -182,7 +182,7 @@ fn view(place: usize, drawn: &Drawn<'_>, results: &Results) -> FigureView {
     }
 }
 
-/// Returns an anchor: the index, which makes it unique, then letters, digits and hyphens of a name.
+/// The index makes an anchor unique.
 pub(super) fn anchor(place: usize, id: &str) -> String {
     let plain: String = id
         .chars()
@@ -304,7 +304,7 @@ fn table(figure: &Figure) -> Table {
     Table { size: format!("{}, {}", plural(values, "value"), axis_title(figure.y)), head, rows }
 }
 
-/// Formats rates without their unit, which is in the table's name; times keep theirs, as it varies.
+/// The table's name has the unit of rates, but the unit of times varies.
 fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
         results::Axis::BytesPerS => crate::format::rate_number(y),

@@ -1,4 +1,4 @@
-//! The ladder on the page: advertised over achieved, stage by stage.
+//! The ladder on the page.
 
 use crate::format::{bar_share, buses_at_peaks, percent, plus_minus, rate};
 use machine::units::show_size_rounded;

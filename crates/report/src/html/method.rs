@@ -1,4 +1,4 @@
-//! The end of the page: machine, layers, all points, and method.
+//! The end of the page.
 
 use crate::format::{
     cell, duration, grouped, heading, layer_kind, plural, rate, share, target_kind,
@@ -103,7 +103,7 @@ pub(super) struct LayerView {
     name: String,
     rate: String,
     iops: String,
-    /// Each peak's operation, share, and length of the bar in percent.
+    /// Operation, share, and length of the bar in percent.
     reached: Vec<(String, String, String)>,
     settings: Facts,
 }

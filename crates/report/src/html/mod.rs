@@ -19,9 +19,9 @@ use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use results::columns::{self, Column};
 use results::{Kind, OperationRate, Results};
 
-/// The maximum rows of the table of points, to limit the page's size; `points.csv` has all.
+/// Limits the page's size; `points.csv` has all rows.
 const MAX_ROWS: usize = 2000;
-/// The maximum rows if the page is still too long.
+/// For a page that is still too long.
 const FEW_ROWS: usize = 100;
 const MAX_BYTES: usize = 2_000_000;
 
@@ -29,7 +29,7 @@ const MAX_BYTES: usize = 2_000_000;
 /// so.
 ///
 /// # Errors
-/// A template that does not fit the document: a bug.
+/// A bug in a template.
 pub fn html(results: &Results) -> Result<String, Error> {
     let page = page(results, MAX_ROWS)?;
     if page.len() < MAX_BYTES { Ok(page) } else { self::page(results, FEW_ROWS) }

@@ -1,4 +1,4 @@
-//! The way from program to device, for a wide page and a phone.
+//! The way from program to device.
 
 use crate::format::rate_unit;
 use crate::pipeline::{Cell, Column, Pipeline, Row};
@@ -7,7 +7,7 @@ use machine::text::printable;
 use results::{Overview, Results};
 use serde::Serialize;
 
-/// The widths of the two drawings in pixels.
+/// In pixels.
 const WIDTHS: [(&str, f64); 2] = [("wide", 540.0), ("narrow", 360.0)];
 const ROW: f64 = 34.0;
 const BAR_TOP: f64 = 18.0;
@@ -26,7 +26,7 @@ struct Drawing {
     width: f64,
     height: f64,
     rows: Vec<Rung>,
-    /// The place, top and bottom of the plain program's line.
+    /// Place, top and bottom of the line.
     plain: Option<[f64; 3]>,
 }
 

@@ -14,7 +14,6 @@ pub(super) struct ScreenView {
     doubts: Vec<String>,
     more_doubts: Vec<String>,
     heads: Vec<String>,
-    /// The rows of speeds: name, and a cell for each operation.
     speeds: Vec<(String, Vec<String>)>,
     why: Vec<String>,
     clients: Vec<String>,

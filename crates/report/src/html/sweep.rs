@@ -1,13 +1,13 @@
-//! Figures of a sweep, which has no experiments: its axes follow from what varies.
+//! A sweep has no experiments: its axes follow from what varies.
 
 use machine::units::show_size;
 use results::Point;
 use results::{Axis, CurveName, Figure, SecondRecord, Series, Value};
 
-/// The maximum number of curves in a figure: more have colours and labels that are too similar.
+/// More have colours and labels that are too similar.
 const MAX_CURVES: usize = 12;
 
-/// The maximum number of values drawn; the table and points.csv have all.
+/// The table and points.csv have all values.
 const MAX_VALUES: usize = 1200;
 
 struct Dimension {
@@ -16,7 +16,7 @@ struct Dimension {
     name: fn(&Point) -> String,
 }
 
-/// The dimensions in order of preference: the first that varies becomes x.
+/// In order of preference: the first that varies becomes x.
 const DIMENSIONS: [Dimension; 8] = [
     Dimension {
         axis: Some(Axis::RequestBytes),
@@ -142,7 +142,7 @@ pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> 
     Some(format!("{missing} of {} points are not drawn; points.csv has them all", points.len()))
 }
 
-/// Returns the name of a point's curve; its group is the dimension that readers see first.
+/// The group is the dimension that readers see first.
 fn name(others: &[&Dimension], point: &Point) -> CurveName {
     let mut parts = others.iter().rev();
     let Some(first) = parts.next() else { return point.operation().into() };

@@ -1,4 +1,4 @@
-//! Details shown when the reader points at a value, as JSON within the page.
+//! Details shown when the reader points at a value.
 
 use super::experiments::{self, anchor};
 use crate::Error;
@@ -33,7 +33,7 @@ struct Shown {
 const MAX_DOUBTS: usize = 3;
 const MAX_CHARACTERS: usize = 240;
 
-/// Returns the values of all figures by anchor, safe inside a script element.
+/// Returns values by anchor, safe inside a script element.
 pub(super) fn json(results: &Results) -> Result<String, Error> {
     let mut all = std::collections::BTreeMap::new();
     for (place, shown) in experiments::drawn(results).iter().enumerate() {
@@ -57,7 +57,7 @@ pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error
 /// A curve's name, and each value's setting, size and further lines.
 pub(crate) type ShownCurve = (String, Vec<(String, String, Vec<String>)>);
 
-/// Returns the values of drawings without axes, by anchor.
+/// Returns values of drawings without axes, by anchor.
 pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<String, Error> {
     let curve = |(name, values): ShownCurve| CurveValues {
         name: printable(&name),
@@ -75,7 +75,7 @@ pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<Stri
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
-/// Escapes JSON so that no HTML parser takes it for markup.
+/// Keeps HTML parsers from taking JSON for markup.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")

@@ -1,4 +1,4 @@
-//! Changes as dots with intervals around zero, and the runs of both sides as dots.
+//! Changes and runs as dots.
 
 use super::scene::tenth;
 use machine::units::show_change;
@@ -6,7 +6,7 @@ use results::compare::{Difference, Verdict};
 use serde::Serialize;
 use std::f64::consts::LN_2;
 
-/// The maximum number of rows of a chart; the table has all.
+/// The table has all rows.
 pub(crate) const MAX: usize = 60;
 
 const WIDTH: f64 = 760.0;
@@ -38,18 +38,18 @@ struct Tick {
 struct Row {
     y: f64,
     name: String,
-    /// The position of the mean; `None` if there are only runs.
+    /// `None` if there are only runs.
     x: Option<f64>,
     whisker: Option<[f64; 2]>,
-    /// The CSS class: `better`, `worse` or empty.
+    /// `better`, `worse` or empty.
     class: &'static str,
     text: String,
     a: Vec<f64>,
     b: Vec<f64>,
 }
 
-/// Returns the logarithm of a change's ratio: doubling and halving are equally far from zero. A
-/// rate that fell to nothing counts as a ten-thousandth.
+/// Doubling and halving are equally far from zero. A rate that fell to nothing counts as a
+/// ten-thousandth.
 fn log_ratio(percent: f64) -> f64 {
     (percent / 100.0).max(-0.9999).ln_1p()
 }
@@ -153,7 +153,7 @@ pub(crate) fn of_differences(differences: &[&Difference]) -> Changes {
     draw(&rows)
 }
 
-/// A row: name, change and interval in percent, CSS class.
+/// Name, change and interval in percent, CSS class.
 type ChangeRow<'a> = (&'a str, f64, Option<[f64; 2]>, &'static str);
 
 fn draw(rows: &[ChangeRow<'_>]) -> Changes {
@@ -181,7 +181,7 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     }
 }
 
-/// Draws each row on its own scale from minimum to maximum; `None` if runs are unknown.
+/// Draws each row on its own scale; `None` if runs are unknown.
 pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) -> Option<Changes> {
     let known: Vec<&&Difference> = differences
         .iter()

@@ -1,5 +1,5 @@
-//! Colours of curves, for light and dark pages: a ramp of lightness if ordered, else distinct with
-//! common colour deficiencies. All have enough contrast for text.
+//! A ramp of lightness for ordered curves, else colours distinct with common colour deficiencies.
+//! All have enough contrast for text.
 
 pub(crate) const LIGHT_PAGE: &str = "#fdfdfb";
 pub(crate) const DARK_PAGE: &str = "#15171a";
@@ -10,7 +10,7 @@ pub(crate) struct Pair {
     pub dark: String,
 }
 
-/// Colours without an order: on a light page, on a dark page.
+/// On a light page, on a dark page.
 const CATEGORIES: [(&str, &str); 6] = [
     ("#2a4fb0", "#7398ff"),
     ("#d13616", "#e8843c"),
@@ -45,7 +45,7 @@ fn along(stops: &[&str], share: f64) -> String {
     hex(from_oklab([0, 1, 2].map(|i| a[i] + share * (b[i] - a[i]))))
 }
 
-/// Converts `#rrggbb` in sRGB (IEC 61966-2-1) to linear red, green, blue.
+/// Converts sRGB as in IEC 61966-2-1.
 fn linear(hex: &str) -> [f64; 3] {
     [1, 3, 5].map(|at| {
         let value =
@@ -68,8 +68,7 @@ fn hex(linear: [f64; 3]) -> String {
     format!("#{:02x}{:02x}{:02x}", byte(linear[0]), byte(linear[1]), byte(linear[2]))
 }
 
-/// Converts linear sRGB to Oklab (Bjorn Ottosson, "A perceptual color space for image processing",
-/// 2020).
+/// Bjorn Ottosson, "A perceptual color space for image processing", 2020.
 fn oklab([r, g, b]: [f64; 3]) -> [f64; 3] {
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
     let m = (0.211_903_498_2 * r + 0.680_699_545_1 * g + 0.107_396_956_6 * b).cbrt();
@@ -96,7 +95,7 @@ fn from_oklab([lightness, a, b]: [f64; 3]) -> [f64; 3] {
 mod tests {
     use super::*;
 
-    /// Returns the contrast after WCAG 2.1.
+    /// As in WCAG 2.1.
     fn contrast(a: &str, b: &str) -> f64 {
         let luminance = |hex: &str| {
             let [r, g, b] = linear(hex);
@@ -106,9 +105,9 @@ mod tests {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// Matrices for linear sRGB as seen by dichromats: protan, deutan and tritan at full strength
-    /// (Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color
-    /// Vision Deficiency", 2009).
+    /// Linear sRGB as seen by dichromats: protan, deutan and tritan at full strength (Machado,
+    /// Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision
+    /// Deficiency", 2009).
     const DEFICIENCIES: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [

@@ -1,4 +1,4 @@
-//! Line charts over a run: time, bytes or rounds along x, from zero.
+//! Line charts over time, bytes or rounds.
 
 use super::text::escape;
 use super::ticks::{Tick, from_zero};
@@ -20,12 +20,12 @@ const HEIGHT: f64 = 280.0;
 pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
 const MAX_DRAWN: usize = 1600;
-/// Colours with enough contrast on light and dark pages; the first is the page's accent.
+/// With enough contrast on light and dark pages; the first is the page's accent.
 const COLOURS: [&str; 8] =
     ["var(--accent)", "#d4572a", "#2f9e6e", "#a34fc4", "#b8860b", "#2596be", "#c2407e", "#7a7f87"];
 
 pub(crate) struct Line {
-    /// The name in the key; empty if it is not shown there.
+    /// Empty if the key does not show it.
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) dashed: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Chart<'a> {
     pub(crate) shaded: Option<(f64, f64)>,
 }
 
-/// Returns every n-th point, so that no line is longer than can be seen; low and high points stay.
+/// Keeps low and high points; no line is longer than can be seen.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let group = points.len().div_ceil(MAX_DRAWN / 2).max(1);
     if group == 1 {
@@ -87,7 +87,7 @@ pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str
     );
 }
 
-/// Returns the chart as SVG in two widths, of which the page shows one.
+/// Draws two widths, of which the page shows one.
 pub(crate) fn svg(chart: &Chart<'_>) -> String {
     drawn(chart, &WIDE) + &drawn(chart, &NARROW)
 }

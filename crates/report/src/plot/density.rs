@@ -1,4 +1,4 @@
-//! Requests by time and offset: darker cells have more, on a logarithmic scale.
+//! Requests by time and offset.
 
 use super::course::{Frame, TOP, WIDE, column_tick, row_line};
 use super::text::{ending, escape};
@@ -12,7 +12,6 @@ const HEIGHT: f64 = 220.0;
 const BOTTOM: f64 = 180.0;
 const SHADES: usize = 8;
 
-/// Returns a cell's shade, from 1 to [`SHADES`]; 0 without requests.
 fn shade(count: u64, most: u64) -> usize {
     if count == 0 {
         return 0;
@@ -21,7 +20,7 @@ fn shade(count: u64, most: u64) -> usize {
     ((share * SHADES as f64).ceil() as usize).clamp(1, SHADES)
 }
 
-/// Draws the map. Writing to a String cannot fail.
+/// Writing to a String cannot fail.
 pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     let Frame { width, left, right, .. } = WIDE;
     let rows = map.columns.iter().map(Vec::len).max().unwrap_or(0).max(1);

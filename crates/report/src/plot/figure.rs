@@ -9,10 +9,9 @@ use results::Point;
 use results::{Figure, Series, Value};
 use std::fmt::Write;
 
-/// The maximum number of curves with bands: more would cover one another, so only whiskers are
-/// drawn.
+/// More bands would cover one another, so only whiskers are drawn.
 const MAX_BANDS: usize = 2;
-/// The number of values above which a curve has no markers, and a band in place of whiskers.
+/// With more values, a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
 /// `points` are the document's: their warnings make hollow markers.
@@ -89,7 +88,7 @@ fn fill_if_all_are_hollow(curves: &mut [Curve]) {
     }
 }
 
-/// The position of a value: x, y, and the low and high end of the interval.
+/// x, y, and the low and high end of the interval.
 type Placed = (f64, f64, Option<(f64, f64)>);
 
 fn draw(
@@ -220,7 +219,6 @@ fn inner_texts(scene: &Scene) -> Vec<Rect> {
     halves.chain(lines).map(Text::rect).collect()
 }
 
-/// Returns the place of a curve's name, or `None` if there is no room.
 fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f64) -> Option<Rect> {
     let rect =
         Rect { x: x + 9.0, y: y - text::HEIGHT / 2.0, width: width + 2.0, height: text::HEIGHT };
@@ -240,11 +238,11 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
     (fits && !others.into_iter().any(|(_, curve)| crossed(curve))).then_some(rect)
 }
 
-/// The number of points between two values at which a line is tested for crossing a name.
+/// Points between two values at which a line is tested for crossing a name.
 const SAMPLES: u32 = 40;
 
-/// Returns the positions that the labels want: the ends of the curves. If ends are too close to
-/// order, labels follow the order of the whole curves.
+/// Returns the curves' ends. If ends are too close to order, labels follow the order of the whole
+/// curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;

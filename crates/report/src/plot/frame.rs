@@ -1,4 +1,4 @@
-//! The axes of a figure, and the area between them.
+//! A figure's axes.
 
 use super::halves::half_peaks;
 use super::scale::{Scale, Spread};
@@ -40,11 +40,11 @@ pub(super) struct Frame {
     pub y: Scale,
     pub x_ticks: Vec<Tick>,
     pub y_ticks: Vec<Tick>,
-    /// The rows of labels below; values of [`Spread::Each`] alternate between them.
+    /// Values of [`Spread::Each`] alternate between these rows of labels.
     pub rows: usize,
-    /// Whether names are next to the ends of the curves, not in a key above.
+    /// Names are next to the ends of the curves, not in a key.
     pub direct: bool,
-    /// The column, row and shortened text of each name in the key.
+    /// Column, row and shortened text of each name.
     pub key: Vec<(f64, usize, String)>,
     pub width: f64,
     pub height: f64,
@@ -82,7 +82,7 @@ impl Frame {
         Frame { x, y, x_ticks, y_ticks, rows, direct, key, width, height, category }
     }
 
-    /// Returns the left, top, right and bottom of the plot area.
+    /// Returns left, top, right and bottom.
     pub(super) fn plot(&self) -> [f64; 4] {
         let pad = if self.category { 0.0 } else { X_PAD };
         [self.x.begin - pad, self.y.end, self.x.end + pad, self.y.begin]
@@ -222,7 +222,7 @@ fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tic
     (scale, ticks, 1)
 }
 
-/// Puts labels in as many rows as needed, at most three; the table has the rest.
+/// Uses at most three rows; the table has the rest.
 fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     let slot = scale.slot().unwrap_or(1.0);
     let widest = labels.iter().map(|tick| text::width(&tick.label)).fold(0.0, f64::max) + 8.0;

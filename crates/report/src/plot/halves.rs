@@ -6,8 +6,7 @@ use crate::format::{axis_value, half_power_value};
 use results::Point;
 use results::{Axis, Figure, HalfPower, Series, Varied};
 
-/// The maximum number of half-peak lines across the figure: more would be a grid, so then each
-/// curve gets its own.
+/// More lines across the figure would be a grid, so then each curve gets its own.
 const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 
@@ -19,8 +18,7 @@ pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     figure.series.iter().map(shown).collect()
 }
 
-/// Returns the peak of a curve's half-power point: a rate, or requests per second if all requests
-/// have one size.
+/// A peak in requests per second needs requests of one size.
 pub(crate) fn peak_on_axis(axis: Axis, series: &Series, points: &[Point]) -> Option<f64> {
     let peak = series.half_power.as_ref()?.peak_bytes_per_s;
     match axis {
@@ -106,7 +104,6 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     }
 }
 
-/// Returns the line from a mark to its label, or `None` if they are adjacent.
 fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     let (to_x, to_y) =
         (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));

@@ -1,4 +1,4 @@
-//! A table as a heat map: darker cells are higher, on a logarithmic scale.
+//! A table as a heat map.
 
 use super::text::escape;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ const LEFT: f64 = 90.0;
 const ROW: f64 = 26.0;
 const TOP: f64 = 44.0;
 const WIDTH: f64 = 860.0;
-/// The share of the accent's opacity at the highest value; the text stays readable on both pages.
+/// The accent's opacity at the highest value; text stays readable on both pages.
 const STRONGEST: f64 = 0.55;
 
 pub(crate) fn heat_map(

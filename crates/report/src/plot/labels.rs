@@ -27,10 +27,8 @@ impl Rect {
 }
 
 /// Returns the positions closest to the wanted ones (least squares, order kept), at least `gap`
-/// apart, from `low` to `high`.
-///
-/// Neighbours that want the same position form a group around the mean of their wanted positions
-/// (the pool-adjacent-violators algorithm of isotonic regression). If not all fit, the gap shrinks.
+/// apart, by the pool-adjacent-violators algorithm of isotonic regression. If not all fit, the gap
+/// shrinks.
 pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let count = wanted.len();
     let gap = if count > 1 { gap.min((high - low) / (count - 1) as f64) } else { gap };
@@ -92,7 +90,6 @@ impl Placer {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
 
-    /// Returns `None` if all positions are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         for (ring, distance) in
@@ -140,8 +137,7 @@ impl Placer {
     }
 }
 
-/// The sides of an anchor in order of preference: a rising curve leaves room above to the left and
-/// below to the right.
+/// In order of preference: a rising curve leaves room above to the left and below to the right.
 const DIRECTIONS: [(f64, f64); 8] = [
     (-1.0, -1.0),
     (1.0, 1.0),

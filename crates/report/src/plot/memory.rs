@@ -1,4 +1,4 @@
-//! Memory rates: a row per method, a dot per repeat, a bar at the median.
+//! Memory rates: a dot per repeat, a bar at the median.
 
 use super::colour;
 use super::scale::{Scale, Spread};

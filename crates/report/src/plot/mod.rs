@@ -1,5 +1,5 @@
-//! Figures as positioned shapes and texts, for SVG. Units are about a CSS pixel; text widths are
-//! those of a wide font, so none overlap.
+//! Figures for SVG. Units are about a CSS pixel; text widths are those of a wide font, so none
+//! overlap.
 
 pub(crate) mod changes;
 pub(crate) mod colour;

@@ -14,7 +14,6 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Returns `None` if the axis cannot show the value.
     pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let share = match &self.spread {
             Spread::Linear(low, high) => (value - low) / (high - low),
@@ -43,7 +42,6 @@ impl Scale {
         }
     }
 
-    /// Returns the width of a slot; `None` if values have no slots.
     pub(crate) fn slot(&self) -> Option<f64> {
         match &self.spread {
             Spread::Each(values) => {

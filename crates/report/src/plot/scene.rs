@@ -4,7 +4,7 @@ use serde::Serialize;
 pub(crate) struct Text {
     pub x: f64,
     pub y: f64,
-    /// The SVG anchor: `start`, `middle` or `end`.
+    /// `start`, `middle` or `end`.
     pub anchor: &'static str,
     pub text: String,
 }
@@ -14,8 +14,7 @@ impl Text {
         Text { x: tenth(x), y: tenth(y), anchor, text: text.into() }
     }
 
-    /// Returns the bounding box, a tenth smaller on every side, as positions are rounded to a
-    /// tenth.
+    /// Returns a box a tenth smaller on every side, as positions are rounded to a tenth.
     pub(super) fn rect(&self) -> super::labels::Rect {
         use super::text::{ASCENT, HEIGHT, width};
         let width = width(&self.text);
@@ -51,7 +50,7 @@ impl Stroke {
 pub(crate) struct Mark {
     pub x: f64,
     pub y: f64,
-    /// The index among the values of its curve.
+    /// The index in its curve.
     pub value: usize,
     pub doubtful: bool,
 }
@@ -70,21 +69,21 @@ pub(crate) struct Curve {
     pub name: String,
     pub light: String,
     pub dark: String,
-    /// The dash pattern; empty for a solid line.
+    /// Empty for a solid line.
     pub dashes: &'static str,
-    /// The marker's outline around 0, 0.
+    /// Around 0, 0.
     pub shape: &'static str,
     pub band: String,
     pub line: String,
     pub whiskers: String,
     pub marks: Vec<Mark>,
-    /// Whether markers would hide the line; they then only react to the pointer.
+    /// Markers would hide the line, so they only react to the pointer.
     pub dense: bool,
     pub failed: Vec<Mark>,
-    /// Values outside the axis, drawn at its low end.
+    /// Outside the axis, drawn at its low end.
     pub below: Vec<Mark>,
     pub half_power: Option<HalfMark>,
-    /// The line from the axis to the half-power point, unless half-peak lines cross the figure.
+    /// From the axis to the half-power point, unless half-peak lines cross the figure.
     pub half_line: Option<Stroke>,
     pub label: Option<Text>,
     pub leader: Option<Stroke>,
@@ -102,7 +101,7 @@ pub(crate) struct Scene {
     pub room: &'static str,
     pub width: f64,
     pub height: f64,
-    /// The plot area: left, top, right, bottom.
+    /// Left, top, right, bottom.
     pub plot: [f64; 4],
     pub grid: Vec<f64>,
     pub ticks: Vec<f64>,
@@ -115,14 +114,14 @@ pub(crate) struct Scene {
     pub empty: Option<Text>,
 }
 
-/// Rounds to a tenth: more digits are invisible and make the page longer.
+/// More digits are invisible and make the page longer.
 pub(crate) fn tenth(value: f64) -> f64 {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded == 0.0 { 0.0 } else { rounded }
 }
 
-/// Marker outlines of about the same area around 0, 0: disc, square, triangle, diamond, inverted
-/// triangle, hexagon.
+/// Outlines of about the same area around 0, 0: disc, square, triangle, diamond, inverted triangle,
+/// hexagon.
 pub(crate) const SHAPES: [&str; 6] = [
     "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z",
     "M-3-3H3V3H-3Z",

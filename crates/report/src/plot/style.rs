@@ -1,4 +1,4 @@
-//! The colour, dashes and marker of each curve.
+//! Each curve's style.
 
 use super::colour::{self, Pair};
 use super::scene::DASHES;
@@ -50,8 +50,7 @@ fn index<'a>(known: &mut Vec<&'a str>, part: &'a str) -> usize {
     })
 }
 
-/// Returns each name's group and variant, and the number of groups; `None` if a name has no group,
-/// or two would look the same.
+/// Also returns the number of groups; `None` if a name has no group, or two would look the same.
 fn in_groups(names: &[&CurveName]) -> Option<(Vec<(usize, usize)>, usize)> {
     let (mut groups, mut variants): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut places = Vec::new();

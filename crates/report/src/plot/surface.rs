@@ -1,4 +1,4 @@
-//! A rate over two sizes as a surface: columns along the floor's front edge, rows along its sides.
+//! A rate over two sizes: columns along the floor's front edge, rows along its sides.
 
 use super::Room;
 use super::colour::{self, Pair};
@@ -10,7 +10,7 @@ use machine::units::show_size;
 use results::Axis;
 use serde::Serialize;
 
-/// The number of colour steps from zero to the maximum rate.
+/// Colour steps from zero to the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
 struct Measures {
@@ -45,7 +45,7 @@ pub(crate) struct Peak {
     pub x: f64,
     pub y: f64,
     pub row: usize,
-    /// The index within its row.
+    /// The index in its row.
     pub value: usize,
     pub band: usize,
 }
@@ -67,7 +67,7 @@ pub(crate) struct SurfaceScene {
     pub base: String,
     pub labels: Vec<Text>,
     pub titles: Vec<Text>,
-    /// The layers from the back to the front.
+    /// From the back to the front.
     pub layers: Vec<Layer>,
     pub cliff_label: Option<Text>,
     pub cliff_leader: Option<Stroke>,

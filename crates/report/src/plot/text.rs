@@ -6,13 +6,13 @@ pub(crate) const SIZE: f64 = 12.0;
 pub(crate) const HEIGHT: f64 = 15.0;
 pub(crate) const ASCENT: f64 = 11.5;
 
-/// Makes text printable and free of markup; not safe in attributes.
+/// Not safe in attributes.
 pub(crate) fn escape(text: &str) -> String {
     printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Returns the width of a text at [`SIZE`]: an upper bound for the fonts a page may use, from
-/// DejaVu Sans, which is wider than the system fonts of today's desktops.
+/// Returns an upper bound at [`SIZE`], from DejaVu Sans, which is wider than the system fonts of
+/// today's desktops.
 pub(crate) fn width(text: &str) -> f64 {
     text.chars().map(advance).sum::<f64>() * SIZE
 }
@@ -50,7 +50,7 @@ pub(crate) fn fit(text: &str, room: f64) -> String {
     out + "…"
 }
 
-/// Cuts the beginning of a text, such as the directories of a path.
+/// Cuts the beginning, such as a path's directories.
 pub(crate) fn ending(text: &str, room: f64) -> String {
     let backwards = |text: &str| text.chars().rev().collect::<String>();
     if width(text) <= room { text.into() } else { backwards(&fit(&backwards(text), room)) }

@@ -11,8 +11,7 @@ pub(crate) struct Tick {
 
 const GAP: f64 = 10.0;
 
-/// Returns the step (1, 2 or 5 times a power of ten) that divides a length into at most `max`
-/// parts.
+/// Returns 1, 2 or 5 times a power of ten, for at most `max` parts.
 fn step(length: f64, max: usize) -> f64 {
     let rough = (length / max.max(1) as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -23,7 +22,7 @@ fn step(length: f64, max: usize) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Returns an axis's display unit: its size in the axis's values, and its name.
+/// Returns the unit's size in the axis's values, and its name.
 fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     match axis {
         Axis::BytesPerS => (shown_in().rate_bytes(), ""),
@@ -45,7 +44,7 @@ fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     }
 }
 
-/// Returns ticks from zero to at least `max`, at most `parts` + 1; the last ends the axis.
+/// Returns at most `parts` + 1 ticks from zero to at least `max`; the last ends the axis.
 pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
     let (factor, name) = unit(axis, max);
     let max = if max > 0.0 && max.is_finite() { max / factor } else { 1.0 };
@@ -96,8 +95,7 @@ fn log_label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Returns ticks at every, every second, every fourth power of two ..., the finest whose labels
-/// fit. With fewer than two such powers it labels the ends.
+/// Labels every, every second, every fourth power of two ..., the finest that fit; else the ends.
 pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec<Tick> {
     let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
     let per_power = length / (high / low).log2().max(1e-9);
@@ -159,8 +157,7 @@ fn round_log(value: f64, up: bool) -> f64 {
     if round > 0.0 && round.is_finite() { round } else { value }
 }
 
-/// Returns ends and ticks: 1, 2, 5 while they fit into the height, then powers of ten, then every
-/// second, third ... of these.
+/// Labels 1, 2, 5 while they fit, then powers of ten, then every second, third ... of these.
 pub(crate) fn decades(axis: Axis, low: f64, high: f64, height: f64) -> (f64, f64, Vec<Tick>) {
     // Rates are round in their unit.
     let unit = if axis == Axis::BytesPerS { shown_in().rate_bytes() } else { 1.0 };

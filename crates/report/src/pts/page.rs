@@ -203,7 +203,7 @@ fn conditions(result: &PtsResult) -> Table {
 }
 
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn html(result: &PtsResult) -> Result<String, Error> {
     let mut parts = Vec::new();
     let test = result.plan.test;

@@ -9,7 +9,7 @@ use sustained::{FillResult, Level, Recovery, SeriesPoint, SustainedResult};
 /// Renders the page.
 ///
 /// # Errors
-/// A template that does not fit: a bug.
+/// A bug in a template.
 pub fn html(result: &SustainedResult) -> Result<String, Error> {
     let settings = &result.settings;
     let order = if settings.pattern.is_sequential() { "Sequential" } else { "Random" };

@@ -1,4 +1,4 @@
-//! Interference between workloads: a line for each, and a sentence.
+//! Interference between workloads.
 
 use super::{Tone, paint, table, wrap};
 use crate::format::rate;

@@ -1,4 +1,4 @@
-//! The ladder: advertised over achieved, stage by stage.
+//! The ladder in a terminal.
 
 use super::one_point::phases;
 use super::{Line, Tone, fit, pad, render, wrap};
@@ -14,7 +14,7 @@ const BAR: usize = 14;
 
 const MIN_RATE_WIDTH: usize = 12;
 
-/// Shows a table for reads and one for writes. Empty without a ladder.
+/// Shows a table for reads and one for writes; empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);

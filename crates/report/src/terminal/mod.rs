@@ -1,4 +1,4 @@
-//! Text for a terminal. Widths are columns; `colour` adds ANSI sequences, which change no width.
+//! Widths are columns; `colour` adds ANSI sequences, which change no width.
 
 mod details;
 mod interference;
@@ -95,7 +95,7 @@ const UNITS: [&str; 17] = [
     "ms", "s", "min", "h",
 ];
 
-/// Splits a text into words; a number and its unit are one.
+/// A number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -138,7 +138,7 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// Formats a table without borders. The first `left` columns align left, the others right.
+/// Formats a table; the first `left` columns align left, the others right.
 pub fn table(
     header: &[String],
     rows: &[Vec<String>],

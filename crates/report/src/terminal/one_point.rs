@@ -243,7 +243,7 @@ pub(super) fn phases(bus: &ResourceUse) -> String {
     )
 }
 
-/// Draws the distribution on a logarithmic scale from minimum to maximum: `├···┃━━╂──│·····┤`.
+/// Draws from minimum to maximum, logarithmically: `├···┃━━╂──│·····┤`.
 fn strip(latency: &LatencySummary, room: usize) -> Option<String> {
     let columns = room.saturating_sub(28).min(60);
     let (low, high) = ((latency.min.max(1) as f64).ln(), (latency.max.max(1) as f64).ln());

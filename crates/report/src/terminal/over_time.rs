@@ -1,4 +1,4 @@
-//! The steps of a load, or the windows of a run, as a table.
+//! A load's steps, or a run's windows.
 
 use super::{Tone, paint, table};
 use crate::format::{grouped, plural};

@@ -1,4 +1,4 @@
-//! The points of a run, a sweep or a study as a table.
+//! Points as a table.
 
 use super::one_point::block;
 use super::over_time::{intervals, intervals_of_all};
@@ -18,7 +18,7 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// Shows a document's points as a table with warnings and errors, or a single point in full.
+/// Shows points as a table with warnings and errors, or a single point in full.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     if crate::hosts::are_several(results) {
         return crate::hosts::terminal(results, width, colour);

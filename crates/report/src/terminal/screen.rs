@@ -1,4 +1,4 @@
-//! The answer of a study on one screen.
+//! A study's answer on one screen.
 
 use super::{Line, Tone, fit, pad, points, render, wrap};
 use crate::format::{plural, rate_unit, spent};
@@ -26,7 +26,7 @@ struct Detail {
 const MIN: Detail =
     Detail { doubts: 1, limit_lines: 1, plain_limits: false, stages: 4, changes: 3, spaced: false };
 
-/// The details added while there is room, most important first.
+/// Most important first.
 const MORE: [fn(&mut Detail); 11] = [
     |d| d.plain_limits = true,
     |d| d.limit_lines = 2,
@@ -41,7 +41,7 @@ const MORE: [fn(&mut Detail); 11] = [
     |d| d.stages = 12,
 ];
 
-/// Shows the answer of a study on one screen of 30 lines, or [`points()`] without an answer.
+/// Shows a study's answer on 30 lines, or [`points()`] without one.
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return points(results, width, colour) };
     let width = width.max(40);

@@ -4,7 +4,7 @@ use machine::text::printable;
 use results::{Experiment, Figure, Results, Series, Value};
 use unicode_width::UnicodeWidthStr;
 
-/// Shows a table for each figure of each experiment.
+/// Shows a table for each figure.
 pub fn tables(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -59,7 +59,6 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
     format!("\n{}", table(&header, &rows, 1, width, colour))
 }
 
-/// Returns a figure's distinct x values in rising order.
 pub(crate) fn xs(figure: &Figure) -> Vec<f64> {
     let mut xs: Vec<f64> =
         figure.series.iter().flat_map(|series| &series.values).map(|value| value.x).collect();

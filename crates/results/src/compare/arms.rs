@@ -9,13 +9,13 @@ use workload::Workload;
 
 const VALUES: usize = RUN_MEASURES.len();
 
-/// One side of a comparison in turn, on any machine.
+/// One side of a comparison in turn.
 pub trait Arm {
     fn workloads(&self) -> &[Workload];
 
     fn is_noisy(&self) -> bool;
 
-    /// Runs a question once; returns its [`RUN_MEASURES`].
+    /// Returns the [`RUN_MEASURES`] of one run.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
@@ -41,15 +41,14 @@ pub struct OnMachine<M: Machine> {
 }
 
 impl<M: Machine> OnMachine<M> {
-    /// Creates an arm of workloads that were checked for an open target.
+    /// The workloads were checked for the target.
     pub fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> OnMachine<M> {
         let facts = machine.target_facts(&target);
         let samples = workloads.iter().map(|_| Vec::new()).collect();
         OnMachine { machine, target, facts, workloads, samples, renew: None }
     }
 
-    /// Runs each workload once, on a new machine: its runs repeat exactly, and a used one has data
-    /// in its caches.
+    /// Runs each workload once, on a new machine: runs repeat exactly, and used caches hold data.
     pub fn exact(self, renew: Renew<M>) -> OnMachine<M> {
         OnMachine { renew: Some(renew), ..self }
     }
@@ -94,18 +93,18 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-/// The settings of a comparison in turn.
+/// Settings of a comparison in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
     pub limits: Limits,
     /// Smaller changes do not count.
     pub worth_percent: f64,
-    /// The measure of the rate: bytes, or [`Measure::Iops`].
+    /// Bytes, or [`Measure::Iops`].
     pub rate: Measure,
-    /// Settings that distinguish the questions; empty for all.
+    /// Those that distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
-    /// Option that gives undecided questions more runs: `--budget`.
+    /// Gives undecided questions more runs: `--budget`.
     pub more: &'a str,
 }
 
@@ -113,7 +112,7 @@ pub struct Turn<'a> {
 pub trait Conduct {
     type Error: From<Error>;
 
-    /// Returns the time in nanoseconds from an arbitrary start.
+    /// Returns nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// # Errors
@@ -122,7 +121,7 @@ pub trait Conduct {
         Ok(())
     }
 
-    /// Runs before each block, numbered from 1.
+    /// Blocks count from 1.
     fn on_block(&mut self, question: &str, block: usize, passed_ns: Nanos);
 }
 
@@ -154,7 +153,7 @@ impl<C: Conduct> turns::Arms<VALUES> for Both<'_, C> {
 }
 
 impl Comparison {
-    /// Measures questions in turn, until each is decided or a limit is reached.
+    /// Measures questions until each is decided or a limit is reached.
     ///
     /// # Errors
     /// The conductor's error, or an interrupt before any result.

@@ -59,8 +59,8 @@ impl FailIf {
         self.percent
     }
 
-    /// Returns the questions and means that are significantly worse by at least the limit. A single
-    /// value per side never fails: it may be chance.
+    /// Returns what is significantly worse by at least the limit. A single value per side never
+    /// fails: it may be chance.
     pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
         let worse_by = |measure: Measure, change_percent: f64| {
             if measure.is_rate() { -change_percent } else { change_percent }

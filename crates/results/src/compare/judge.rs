@@ -3,18 +3,18 @@ use super::side::{Measurement, Reading};
 use super::{Difference, IntervalFrom, Series, Summary, Verdict};
 use measure::stats::{Change, Level, change_at_any_time, holm};
 
-/// The significance level, which matches 95 % intervals.
+/// Matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
-    /// The rate of a side changed, which may explain the whole difference.
+    /// A side's changed rate may explain the whole difference.
     changing: bool,
 }
 
 impl Judgement {
-    /// Compares separate measurements; `None` without a ratio.
+    /// Returns `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,
@@ -222,7 +222,7 @@ fn summary(
     }
 }
 
-/// Computes the geometric mean, with Student's t on the logarithms over the questions.
+/// Computes the geometric mean, with Student's t on the logarithms.
 fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
     let logs: Vec<f64> =
         judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();

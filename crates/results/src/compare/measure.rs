@@ -27,7 +27,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// All measures: the total time first, then rates.
+    /// The total time first, then rates.
     pub const ALL: [Measure; 9] = [
         Measure::Duration,
         Measure::Iops,

@@ -1,5 +1,5 @@
 //! [`compare`] pairs the questions of two [`Side`]s; [`Comparison::in_turn`] takes arms that ran in
-//! turn. Both give a [`Comparison`].
+//! turn.
 
 mod arms;
 mod csv;
@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 
-/// The default percentage below which a change is too small to act on.
+/// By default, smaller changes are too small to act on.
 pub const WORTH_PERCENT: f64 = 2.0;
 
 /// A comparison of two sides.
@@ -165,7 +165,7 @@ struct Pair<'a> {
     other: &'a Measurement,
 }
 
-/// Compares sides that were measured separately.
+/// Compares sides measured separately.
 pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comparison {
     let mut places: HashMap<(&str, usize), usize> = HashMap::new();
     for (place, key) in numbered(&b.asked).into_iter().enumerate() {
@@ -215,17 +215,17 @@ pub struct InTurn<'a> {
     /// The baseline.
     pub a: &'a str,
     pub b: &'a str,
-    /// The number of blocks of four runs.
+    /// Blocks of four runs.
     pub blocks: u32,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,
     pub series: &'a [Series],
-    /// The questions that failed, with arm and reason.
+    /// With arm and reason.
     pub failed: Vec<String>,
     pub warnings: Vec<String>,
 }
 
-/// The runs of one measure of one question.
+/// Runs of one measure of a question.
 #[derive(Debug, Clone)]
 pub struct Series {
     pub asked: Measurement,
@@ -233,11 +233,11 @@ pub struct Series {
     /// Two runs of arm A in each block.
     pub a: Vec<[f64; 2]>,
     pub b: Vec<[f64; 2]>,
-    /// Whether runs of the same question never differ (simulated machine).
+    /// Runs never differ (simulated machine).
     pub exact: bool,
 }
 
-/// The measures of a run, the rate first.
+/// The rate first.
 pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Throughput,
     Measure::LatencyP50,
@@ -246,7 +246,7 @@ pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Cpu,
 ];
 
-/// Returns the values of [`RUN_MEASURES`].
+/// Returns the [`RUN_MEASURES`].
 pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
     let run = RunNumbers::of(sample);
     [
@@ -259,7 +259,7 @@ pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
 }
 
 impl Series {
-    /// Returns log(B / A) by block, in which linear drift within a block cancels out.
+    /// Returns log(B / A) by block, in which linear drift cancels out.
     pub fn logs(&self) -> Vec<f64> {
         let log = |pair: &[f64; 2]| (pair[0].ln() + pair[1].ln()) / 2.0;
         self.a.iter().zip(&self.b).map(|(a, b)| log(b) - log(a)).collect()
@@ -300,13 +300,12 @@ impl Comparison {
         self
     }
 
-    /// Returns whether a total time is compared, of which the rates are parts.
+    /// Returns whether a total time is compared; rates are its parts.
     pub fn is_of_time(&self) -> bool {
         self.of(Measure::Duration).next().is_some()
     }
 
-    /// Returns the measure for a table: the rate that most questions have, otherwise the first
-    /// measure.
+    /// Returns the rate that most questions have, otherwise the first measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates =
@@ -327,7 +326,7 @@ impl Comparison {
     }
 }
 
-/// Numbers equal questions: a study may ask the same question twice.
+/// A study may ask the same question twice.
 fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     asked

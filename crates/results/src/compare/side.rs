@@ -7,12 +7,12 @@ use crate::rate_change::RateChange;
 use machine::units::show_size;
 use workload::OpKind;
 
-/// One side of a comparison: questions with readings.
+/// One side of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
-    /// The name of a file or a target.
+    /// A file or a target.
     pub name: String,
-    /// The questions in document order.
+    /// In document order.
     pub asked: Vec<Measurement>,
     pub warnings: Vec<String>,
 }
@@ -20,14 +20,14 @@ pub struct Side {
 /// A question with its readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurement {
-    /// The question's identity, the same on both sides.
+    /// The identity, the same on both sides.
     pub question: String,
     pub label: String,
-    /// Settings by name, in the order of the table's columns.
+    /// In the order of the table's columns.
     pub keys: Vec<(String, String)>,
-    /// The kind of question, such as `random reads`.
+    /// Such as `random reads`.
     pub kind: String,
-    /// The measured values; empty if the question failed.
+    /// Empty if the question failed.
     pub readings: Vec<Reading>,
     pub error: Option<String>,
     pub changed: Option<RateChange>,
@@ -38,11 +38,11 @@ pub struct Reading {
     pub measure: Measure,
     /// In the measure's unit.
     pub value: f64,
-    /// The 95 % interval by the value's own estimator.
+    /// By the value's own estimator.
     pub interval_95: Option<[f64; 2]>,
-    /// The value of each run; empty if only the mean is known.
+    /// Empty if only the mean is known.
     pub runs: Vec<f64>,
-    /// Whether repeated readings never differ (simulated machine).
+    /// Readings never differ (simulated machine).
     pub exact: bool,
 }
 
@@ -88,7 +88,7 @@ impl Side {
         Side { name: name.into(), asked, warnings }
     }
 
-    /// Joins questions with the same identity: repeated runs of other tools repeat their report.
+    /// Joins equal questions: repeated runs of other tools repeat their report.
     pub fn join_repeats(mut self) -> Side {
         let mut joined: Vec<Measurement> = Vec::with_capacity(self.asked.len());
         for one in self.asked {
@@ -118,8 +118,8 @@ impl Measurement {
     }
 }
 
-/// Returns whether two sides may differ only because a rate changed while measured: one of the
-/// rates is within the other side's range.
+/// Returns whether a rate that changed while measured may explain the whole difference: one rate is
+/// within the other side's range.
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
@@ -135,7 +135,7 @@ pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     overlap && (a.changed.is_some() || b.changed.is_some())
 }
 
-/// Rates that differ by less than this factor are equal.
+/// Rates closer than this factor are equal.
 const ALIKE: f64 = 1.1;
 
 fn of_point(point: &Point, exact: bool) -> Measurement {
@@ -209,7 +209,7 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
-/// Returns the time of a PostMark run, which creates files from beginning to end.
+/// A PostMark run creates files from beginning to end.
 pub(super) fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
     let whole = rate.operation == "create" && rate.per_s > 0.0;
     let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);

@@ -1,4 +1,4 @@
-//! CSV with named columns: both sides in one file, or one side.
+//! CSV with named columns.
 
 use super::measure::Measure;
 use super::side::{Measurement, Reading, Side, kind};
@@ -7,18 +7,18 @@ use machine::units::MIB;
 use std::str::FromStr;
 use workload::OpKind;
 
-/// The two columns to compare.
+/// The columns to compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     pub a: String,
     pub b: String,
 }
 
-/// The meaning of a column, given by the user.
+/// What a column means, given by the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
-    /// The measure and the factor for its values; `None`: a setting.
+    /// With the factor for its values; `None`: a setting.
     measure: Option<(Measure, f64)>,
 }
 
@@ -67,7 +67,7 @@ pub enum TableError {
     Cell { name: String, line: u64, column: String, text: String },
 }
 
-/// The names of measures with the factor for their values; halfpower's own names first.
+/// With the factor for their values; halfpower's own names first.
 const NAMES: [(&str, Measure, f64); 19] = [
     ("iops", Measure::Iops, 1.0),
     ("throughput_bytes_per_s", Measure::Throughput, 1.0),
@@ -91,7 +91,7 @@ const NAMES: [(&str, Measure, f64); 19] = [
     ("p99_ms", Measure::LatencyP99, 1e6),
 ];
 
-/// Columns that are not part of the question: length, seed and row number.
+/// Not part of the question: length, seed and row number.
 const NO_KEYS: [&str; 5] = ["point", "stop_after_ns", "stop_after_bytes", "limit_bytes", "seed"];
 
 #[derive(Debug, Clone)]
@@ -102,7 +102,7 @@ struct Source {
     interval: Option<[usize; 2]>,
 }
 
-/// Reads two sides if the table has both, otherwise one.
+/// Reads one or two sides.
 ///
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
 /// one measure (`iops_4KB_unit`, `iops_64KB_unit`) are two sides, named by the rest. Columns before
@@ -212,7 +212,7 @@ fn looks_measured(column: &str) -> bool {
             .any(|word| WORDS.contains(&word))
 }
 
-/// Returns the measure, its factor, and the rest of the name; or the user's meaning.
+/// Also returns the factor, and the rest of the name.
 fn measured<'a>(column: &'a str, meanings: &[Meaning]) -> Option<(Measure, f64, &'a str)> {
     if let Some(meaning) = meanings.iter().find(|meaning| meaning.column == column) {
         return meaning.measure.map(|(measure, scale)| (measure, scale, ""));
@@ -291,7 +291,7 @@ fn sides(
     Ok(vec![(spoken(a), of(a)), (spoken(b), of(b))])
 }
 
-/// Converts `31_5KB_offset` to `31.5KB offset`.
+/// Turns `31_5KB_offset` into `31.5KB offset`.
 fn spoken(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let digit = |place: Option<usize>| {

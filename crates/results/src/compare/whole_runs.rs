@@ -1,4 +1,4 @@
-//! Arms that run a whole benchmark of small files: PostMark or metadata operations.
+//! Arms that run a whole benchmark.
 
 use super::side::{Measurement, Reading, of_rate, whole_run};
 use super::{Comparison, Conduct, InTurn, Series, Turn};
@@ -7,7 +7,7 @@ use crate::operation::OperationRate;
 use ::measure::turns::{self, Stop, in_turn};
 use machine::{Error, Nanos};
 
-/// An arm whose run gives its operations' rates.
+/// A run gives the rates of its operations.
 pub trait WholeRuns {
     /// Returns whether two runs may differ.
     fn is_noisy(&self) -> bool;
@@ -55,8 +55,7 @@ impl<C: Conduct> turns::Arms<1> for Both<'_, C> {
     }
 }
 
-/// Returns the deciding rate: operations per second over a PostMark run, or the geometric mean of
-/// metadata rates.
+/// Returns operations per second over a PostMark run, or the geometric mean of metadata rates.
 pub fn speed(rates: &[OperationRate]) -> f64 {
     let whole = rates.iter().find(|rate| rate.operation == "transaction");
     let time = rates.iter().find_map(|rate| whole_run(rate, false));

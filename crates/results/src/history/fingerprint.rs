@@ -1,11 +1,10 @@
-//! Facts that identify a system: hardware, kernel, file system and its options, queue settings,
-//! program version.
+//! Facts that identify a system.
 
 use crate::document::Results;
 use machine::{MachineFacts, TargetFacts};
 use std::collections::BTreeMap;
 
-/// Facts by name; equal if nothing that could affect a result changed.
+/// Equal if nothing that could affect a result changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     facts: BTreeMap<String, String>,
@@ -40,7 +39,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Combines two fingerprints: common facts once, others under each arm's name.
+    /// Common facts appear once, others under each arm's name.
     pub fn of_both(a: Fingerprint, b: Fingerprint) -> Fingerprint {
         let mut facts = BTreeMap::new();
         for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {
@@ -55,12 +54,12 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Returns the machine's name; empty if there are two.
+    /// Returns an empty name if there are two machines.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }
 
-    /// Returns a hash of the facts (FNV-1a, 64 bits).
+    /// Hashes the facts (FNV-1a, 64 bits).
     pub fn text(&self) -> String {
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in self.facts_json().bytes() {
@@ -78,7 +77,7 @@ impl Fingerprint {
     }
 }
 
-/// Returns the changed facts, such as `read_ahead_kb: 128 -> 4`.
+/// Returns changes such as `read_ahead_kb: 128 -> 4`.
 pub fn difference(before: &Fingerprint, after: &Fingerprint) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> =
         before.facts.keys().chain(after.facts.keys()).collect();

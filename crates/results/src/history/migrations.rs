@@ -5,8 +5,7 @@ use std::path::Path;
 /// SQLite's application ID: "hpwr".
 const APPLICATION: i64 = 0x6870_7772;
 
-/// The steps from each version to the next; their number is the current version. A released step
-/// never changes.
+/// Their number is the current version. A released step never changes.
 pub(super) const STEPS: [&str; 4] = [
     "CREATE TABLE entries (
         id INTEGER PRIMARY KEY AUTOINCREMENT,

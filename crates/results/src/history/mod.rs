@@ -1,6 +1,5 @@
-//! The history: one SQLite file that several processes may use (write-ahead log).
-//!
-//! An entry is one transaction. Opening migrates an older file; a newer one is refused.
+//! One SQLite file that several processes may use (write-ahead log). Opening migrates an older file
+//! and refuses a newer one.
 
 mod fingerprint;
 mod migrations;
@@ -19,13 +18,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The maximum wait for another writer.
+/// For another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The maximum size of a document, as for a file ([`crate::DOCUMENT`]).
+/// As for a file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// The time between attempts while another process creates the history.
+/// While another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
@@ -69,27 +68,26 @@ pub struct History {
     path: PathBuf,
 }
 
-/// An entry without its document.
+/// An entry without document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     pub id: i64,
     pub began_unix_s: u64,
-    /// `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`, `import`,
-    /// `replay`.
+    /// Such as `run`, or one of [`WITHOUT_POINTS`].
     pub kind: String,
     pub target: String,
     pub machine: String,
-    /// A hash of the machine, target and program facts; equal if nothing changed.
+    /// A hash of machine, target and program facts.
     pub fingerprint: String,
     pub version: String,
     pub command: String,
     /// Measured points and rates.
     pub readings: u64,
     pub best_bytes_per_s: Option<f64>,
-    /// The 99th percentile of the latency at the highest rate.
+    /// At the highest rate.
     pub best_p99_ns: Option<f64>,
     pub note: Option<String>,
-    /// The tags in alphabetical order.
+    /// In alphabetical order.
     pub tags: Vec<String>,
 }
 
@@ -105,11 +103,11 @@ pub struct Filter {
     pub target: Option<String>,
     pub kind: Option<String>,
     pub tag: Option<String>,
-    /// Maximum number of entries, newest first.
+    /// Keeps only the newest entries.
     pub max: Option<u32>,
 }
 
-/// The columns that [`entry`] reads; the measures are those of [`Measure::name`].
+/// Measures as in [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
@@ -148,16 +146,16 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// A comparison, a tuning, sustained writes, or another tool's report.
+/// An entry without points.
 pub struct Other<'a> {
     pub began_unix_s: u64,
-    /// The kind, one of [`WITHOUT_POINTS`].
+    /// One of [`WITHOUT_POINTS`].
     pub kind: &'a str,
-    /// The target's name, independent of the current directory.
+    /// Independent of the current directory.
     pub target: String,
     pub fingerprint: Fingerprint,
     pub program: &'a Program,
-    /// The document as JSON.
+    /// As JSON.
     pub document: String,
 }
 
@@ -214,8 +212,8 @@ impl History {
         HistoryError::Sqlite { path: self.path.clone(), source }
     }
 
-    /// Adds a document and returns its number. `kind` overrides the document's own. `target` must
-    /// not depend on the current directory.
+    /// Returns the entry's number. `kind` overrides the document's own; `target` must not depend on
+    /// the current directory.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -241,7 +239,7 @@ impl History {
         })
     }
 
-    /// Adds another document with its figures; returns its number.
+    /// Returns the entry's number.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -305,7 +303,7 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// Lists entries, newest first.
+    /// Lists the newest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -369,7 +367,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns the baseline that [`History::set_baseline`] chose, unless its entry was removed.
+    /// Returns what [`History::set_baseline`] chose, unless its entry was removed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -411,7 +409,7 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// Removes entries; returns how many existed.
+    /// Returns how many entries existed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -439,7 +437,7 @@ impl History {
         self.connection.execute_batch("VACUUM").map_err(|source| self.sqlite(source))
     }
 
-    /// Returns a target's values of a measure, oldest first.
+    /// Returns a target's values, oldest first.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -21,10 +21,10 @@ pub struct Occurrence {
 pub struct Trend {
     pub question: String,
     pub label: String,
-    /// The values, oldest first.
+    /// Oldest first.
     pub values: Vec<Occurrence>,
     pub changes: Vec<ChangePoint>,
-    /// The indices of readings whose fingerprint differs from the one before.
+    /// Readings whose fingerprint differs from the one before.
     pub machine_changes: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Requests arrive on a schedule, whether or not earlier ones are done, and queue if necessary.
+//! Requests arrive on a schedule, whether or not earlier ones are done.
 
 use super::{LatencyGoal, SearchBy, p99_interval};
 use crate::point::{Numbers, Point, measure_points};
@@ -7,22 +7,22 @@ use machine::{Machine, Result};
 use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
-/// The share of requests completed within the run: the last few may be in flight at its end.
+/// The last few requests may be in flight at the run's end.
 const SERVED: f64 = 0.98;
 
-/// The relative distance of the rates around the goal at which the search ends.
+/// The search ends if the rates around the goal are this close.
 const NEAR: f64 = 1.0 / 32.0;
 
-/// The lowest rate tried, as a share of the highest sustained.
+/// Of the highest sustained rate.
 const MIN_SHARE: f64 = 1.0 / 1024.0;
 
-/// The minimum number of requests: with fewer, the 99th percentile is the maximum.
+/// With fewer, the 99th percentile is the maximum.
 const MIN_REQUESTS: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Outcome {
     holds: bool,
-    /// Whether the interval is entirely on one side of the goal.
+    /// The interval is entirely on one side of the goal.
     sure: bool,
 }
 
@@ -101,12 +101,12 @@ pub fn measure_rate_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Rounds to a whole number if that is close enough: people read the rate and pass it to `--rate`.
+/// People read the rate and pass it to `--rate`.
 fn whole(rate: f64) -> f64 {
     if rate >= 100.0 { rate.round() } else { rate }
 }
 
-/// Judges the points, of which the first has no offered rate.
+/// The first point has no offered rate.
 fn judge(
     points: &[Point],
     workload: &Workload,

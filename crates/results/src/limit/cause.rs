@@ -1,4 +1,4 @@
-//! The causes of limits, with figures and words.
+//! Causes of limits.
 
 use super::Limit;
 use crate::Bottleneck;
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
-/// The factor above what a layer admits from which a rate is a burst.
+/// A rate this far above what a layer admits is a burst.
 const ABOVE: f64 = 1.1;
 
 /// A busy part of a simulated machine.
@@ -404,7 +404,7 @@ causes! { (limit, rate, word, place)
 }
 
 impl Cause {
-    /// Returns figures that follow the words; a short text leaves them out.
+    /// Returns figures that a short text leaves out.
     pub(super) fn aside(&self, limit: &Limit) -> Option<String> {
         let shown = match self {
             Cause::InMemory { processors_busy_percent: busy } => {
@@ -435,7 +435,7 @@ fn size(limit: &Limit) -> String {
     limit.request_bytes.map_or("unknown size".into(), |bytes| show_size(u64::from(bytes)))
 }
 
-/// Returns the subject of a sentence: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
+/// Returns a subject: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
 pub(super) fn subject(limit: &Limit) -> String {
     let op: OpKind = limit.op;
     match limit.of {

@@ -1,4 +1,4 @@
-//! The limit of a rate: bottleneck, evidence, trials.
+//! The limit of a rate.
 
 mod cause;
 mod sentences;
@@ -86,7 +86,7 @@ impl Bottleneck {
         }
     }
 
-    /// Returns the bottleneck's words, which follow `the`.
+    /// Returns words that follow `the`.
     pub fn words(self) -> &'static str {
         match self {
             Bottleneck::DeviceIops => "requests per second of the device",
@@ -247,7 +247,7 @@ pub const GAIN: f64 = 1.1;
 /// Rates within this share of one another are equal.
 pub const SAME: f64 = 0.1;
 
-/// The gain with twice the requests outstanding, if each only waits its time.
+/// Of twice the requests outstanding, if each only waits its time.
 pub const DEEPER_GAIN: f64 = 2.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -22,7 +22,7 @@ impl Limit {
         self
     }
 
-    /// Returns the cause, its trial, and its effect on a plain write, which may be left out.
+    /// Returns the cause, its trial, and its effect on a plain write.
     pub fn clauses(&self) -> Vec<String> {
         let Some(mut clauses) = self.short().map(|said| vec![said]) else {
             return vec![self.sentence.clone()];
@@ -64,7 +64,7 @@ fn effect(ratio: f64) -> String {
 }
 
 impl LimitTrial {
-    /// Returns the change, effect and conclusion, or an earlier version's text.
+    /// An earlier version's document has only the text.
     fn words(&self) -> String {
         let (Some(changed), Some(meaning), Some(ratio)) =
             (&self.changed, self.meaning, self.iops_ratio)

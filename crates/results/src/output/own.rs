@@ -1,20 +1,19 @@
-//! A mark lets a later run recognise an unchanged output: length and checksum of the content in an
-//! extended attribute, with the file's number ([`machine::mark::mark`]), or in a hidden file next
-//! to it.
+//! A mark lets a later run recognise an unchanged output: length and checksum in an extended
+//! attribute, with the file's number ([`machine::mark::mark`]), or in a hidden file next to it.
 
 use files::{Directory, Input, has_same_owner};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
-/// The title of the hidden file next to an output.
+/// The hidden file's title.
 const TITLE: &str = "halfpower output ";
 
 const LONGEST: usize = 128;
 
 const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
-/// Returns the content's length and checksum (FNV-1a).
+/// Returns length and checksum (FNV-1a).
 fn state(mut content: impl Read) -> io::Result<String> {
     let (mut length, mut hash) = (0, 0xCBF2_9CE4_8422_2325u64);
     let mut buffer = vec![0; 1 << 16];
@@ -52,7 +51,7 @@ pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     reported.is_some_and(same)
 }
 
-/// Returns the name of the hidden file; a test file's hidden file has another name.
+/// A test file's hidden file has another name.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);
@@ -72,8 +71,7 @@ fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<
     )
 }
 
-/// Reads the hidden file if both files have one owner: in a shared directory any user can put one
-/// there.
+/// Requires one owner of both files: in a shared directory any user can put one there.
 fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
     let (state, metadata) = mark_of(directory, &beside(name))?;
     has_same_owner(output, &metadata).then_some(state)
@@ -101,7 +99,7 @@ mod attribute {
         write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
-    /// Reads the state in the mark; empty if the mark is another file's.
+    /// Returns an empty state if the mark is another file's.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();

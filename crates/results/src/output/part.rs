@@ -8,10 +8,9 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-/// The maximum number of attempts: another process may take the file for a leftover.
+/// Another process may take the file for a leftover.
 const ATTEMPTS: u32 = 100;
 
-/// A new file with a random name, which is removed on drop.
 #[derive(Debug)]
 pub(super) struct Part {
     directory: Arc<Directory>,
@@ -77,7 +76,6 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     Ok(part)
 }
 
-/// Removes files with halfpower's mark and without a lock.
 pub(super) fn remove_leftovers(directory: &Directory) {
     let Ok(own) = directory.metadata().and_then(|metadata| inode(&metadata)) else { return };
     for name in directory.names().unwrap_or_default() {

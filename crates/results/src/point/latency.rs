@@ -19,12 +19,12 @@ pub struct LatencySummary {
     pub count: u64,
 }
 
-/// The minimum number of requests above a percentile: with fewer it is an accident.
+/// With fewer requests above it, a percentile is an accident.
 const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {
-    /// Returns percentiles, such as 99.9, with enough requests above them, and their latencies in
-    /// ns, lowest first.
+    /// Returns percentiles, such as 99.9, with enough requests above, and their latencies in ns,
+    /// lowest first.
     pub fn percentiles(&self) -> impl DoubleEndedIterator<Item = (f64, u64)> {
         let all = [
             (50.0, self.p50),

@@ -7,7 +7,7 @@ use crate::{
 use machine::Buffering;
 use workload::Pattern;
 
-/// The share by which a stage's rate may exceed what it advertises: its busy time is rounded.
+/// A stage's busy time is rounded, so its rate may exceed what it advertises.
 const ABOVE: f64 = 0.15;
 
 impl Checks<'_> {
@@ -51,7 +51,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Returns the half-power point of a direct sequential curve, and the answer's.
+    /// Returns the points of a direct sequential curve and of the answer.
     fn shared<'b>(&'b self, series: &'b Series) -> Option<(&'b HalfPower, &'b HalfPower)> {
         let first = series.values.iter().find_map(|value| value.point)?;
         let point = self.points.get(first)?;

@@ -1,4 +1,4 @@
-//! Rules about limits and their trials.
+//! Rules about limits.
 
 use super::{Checks, Rule};
 use crate::limit::{GAIN, SAME};

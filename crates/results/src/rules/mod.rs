@@ -1,4 +1,4 @@
-//! Rules that no finished document may contradict: one quantity has one value everywhere.
+//! Rules that no finished document may contradict.
 
 mod figures;
 mod findings;
@@ -145,7 +145,7 @@ impl<'a> Checks<'a> {
         self.points.get(point).and_then(Point::rate)
     }
 
-    /// Returns the rate that saturates the narrowest layer, if its name is known.
+    /// Returns the rate that saturates the narrowest layer.
     fn admitted(&self, op: OpKind) -> Option<f64> {
         let rates = self
             .facts

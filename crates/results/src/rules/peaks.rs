@@ -1,4 +1,4 @@
-//! Rules about peaks and the rates of plain programs.
+//! Rules about peaks and plain programs.
 
 use super::{Checks, ROUNDING, Rule};
 use crate::limit::SAME;
@@ -13,8 +13,8 @@ const BURST_SLACK: f64 = 0.15;
 /// The share from which a rate is above another if runs repeat exactly.
 const EXACT: f64 = 0.01;
 
-/// Returns whether a point's rate is settled, of the whole target, certainly above the best
-/// point's, and not in its operation's burst.
+/// Returns whether a point is settled, of the whole target, certainly above `best`, and not in its
+/// operation's burst.
 pub fn is_above(point: &Point, best: &Point, burst: Option<Burst>, facts: &TargetFacts) -> bool {
     let comparable = point.workload.op == best.workload.op
         && point.measures_target(facts)
@@ -85,7 +85,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Returns the points of trials that gain: the peak's limit reports them.
+    /// The peak's limit reports trials that gain.
     fn gains_of_trials(&self, peak: &Peak) -> Vec<usize> {
         let of_peak = self.answer.limits.iter().filter(|limit| limit.point == Some(peak.point));
         let gains =

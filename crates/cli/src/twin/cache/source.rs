@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use twin::{Setup, Twin};
 use workload::{Cursor, OpKind, Pattern, Sequence, Workload};
 
-/// The maximum number of requests, which are kept in memory.
+/// Requests are kept in memory.
 const MAX_REQUESTS: u64 = 50_000_000;
 
 /// A trace file, or a workload in the options of `halfpower run`.
@@ -122,8 +122,7 @@ impl Source {
         }
     }
 
-    /// Draws a workload's requests in the order in which the streams would issue them at equal
-    /// speed.
+    /// Orders the requests as streams at equal speed would issue them.
     fn drawn(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let twin = Twin::new(setup.clone());
         let size = self.size.min(twin.target_facts(&twin.volume()).size_bytes);
