@@ -1,4 +1,4 @@
-//! Doubts about the best rates, those of one kind as one.
+//! Doubts about the best rates, one per kind.
 
 use machine::Warning;
 use results::{Numbers, Point};

@@ -15,7 +15,7 @@ use workload::{OpKind, Stop, Workload};
 /// need the same seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
-/// The next attempt to see the end of a burst is longer by this factor.
+/// Each attempt to see the end of a burst is this much longer.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
@@ -128,7 +128,7 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
-    /// Requests per second before the fall.
+    /// Before the fall.
     iops: f64,
     length_ns: Nanos,
 }

@@ -13,8 +13,7 @@ pub enum Shape {
     Port,
 }
 
-/// The name of each, its extra system calls per request, and whether completions are in request
-/// order.
+/// Name, extra system calls per request, and whether completions are in request order.
 const SHAPES: [(Shape, &str, u32, bool); 3] = [
     // WaitForSingleObject.
     (Shape::Events, "events", 1, true),
@@ -41,7 +40,7 @@ impl Shape {
         self.row().1
     }
 
-    /// Returns the shape of an engine; `None` if it leaves that to the machine.
+    /// `None` if the engine leaves that to the machine.
     pub fn of_engine(engine: Engine) -> Option<Shape> {
         match engine {
             Engine::Events => Some(Shape::Events),

@@ -1,4 +1,4 @@
-//! A case, its points, and the facts of the target.
+//! A case, its points and its target.
 
 use crate::case::{Case, GAIN, Variant};
 use crate::sampler::Entry;
@@ -17,7 +17,7 @@ pub(super) struct Evidence<'a> {
     pub(super) numbers: &'a Numbers,
     pub(super) facts: &'a TargetFacts,
     pub(super) machine: &'a MachineFacts,
-    /// The rate in bytes per second; for a plain write, to stable storage.
+    /// In bytes per second; for a plain write, to stable storage.
     pub(super) rate: f64,
     pub(super) peak: Option<f64>,
     pub(super) copy: Option<f64>,
@@ -47,13 +47,12 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
-    /// Returns `None` if the change was not tried.
+    /// `None` if the change was not tried.
     pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).as_ref().map(gains)
     }
 
-    /// Returns whether more depth gains nothing. If doubling the depth to here gained nothing, the
-    /// next doubling will not.
+    /// If doubling the depth to here gained nothing, the next doubling will not.
     pub(super) fn flat(&self) -> Option<bool> {
         let trial = self.ratio(Variant::Deeper);
         let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {
@@ -71,7 +70,7 @@ impl Evidence<'_> {
             .or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
     }
 
-    /// Returns the best rate with twice as many bytes outstanding or more.
+    /// Returns the best rate with at least twice the bytes outstanding.
     pub(super) fn more_elsewhere(&self) -> Option<f64> {
         let outstanding =
             |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
@@ -100,7 +99,7 @@ impl Evidence<'_> {
         self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
     }
 
-    /// Returns the share of writing in the time to stable storage; 1 without a flush.
+    /// Of the time to stable storage; 1 without a flush.
     pub(super) fn share_until_return(&self) -> f64 {
         let writing =
             self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));

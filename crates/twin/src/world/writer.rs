@@ -1,4 +1,4 @@
-//! The write-back worker, the lazy writer's period, and throttled writers.
+//! Write-back, and throttled writers.
 
 use super::files::{Barrier, Files};
 use super::{Owner, Request, World};
@@ -167,8 +167,8 @@ impl World {
         }
     }
 
-    /// Flushes the devices' caches once all data have been sent; returns when. A flush that is not
-    /// part of a write to the journal has to pass the volume's limits.
+    /// Only once all data have been sent. Returns when the caches are flushed. A flush outside a
+    /// journal write has to pass the volume's limits.
     pub fn flush_devices(&mut self, files: &[u32], alone: bool) -> Nanos {
         let now = self.now();
         if !self.fs.sync_flushes_drives {

@@ -157,7 +157,7 @@ fn mechanisms(setting: &StudyContext, grid: &mut Grid) {
     }
 }
 
-/// Returns the rates at a depth with several mechanisms, slowest first.
+/// Slowest first, at a depth with several mechanisms.
 fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     [32, 8].into_iter().find_map(|depth: u32| {
         let at = |engine| Some((engine, found.at(&mechanism(engine), depth)?));

@@ -1,5 +1,3 @@
-//! Adapter, bus and drive: the path of a command.
-//!
 //! Nothing interrupts a connection, so its phases are computed when the bus is granted, and one
 //! event ends it.
 
@@ -129,7 +127,7 @@ impl Disk {
         }
     }
 
-    /// Returns the end of the connection and the event that follows.
+    /// Returns the end of the connection and the next event.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else {
