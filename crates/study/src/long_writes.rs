@@ -18,7 +18,7 @@ const STEPS: u64 = 100;
 /// A rate of several steps needs this time.
 const SHORTEST_NS: Nanos = 200_000_000;
 
-/// On a machine whose time costs nothing.
+/// Requests, on a machine whose time costs nothing.
 const MOST_SIMULATED: u64 = 200_000;
 
 /// Smaller requests cost more processor time, and many are outstanding.

@@ -50,7 +50,7 @@ const OVERRUN_SHARE: f64 = 2.0;
 
 const MIN_POINTS: usize = 16;
 
-/// Per run: opens files, prepares caches and writes back dirty data.
+/// Per run, to open files, prepare caches and write back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
 /// Weights within this range are measured together, in random order.

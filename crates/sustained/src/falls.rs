@@ -1,4 +1,4 @@
-//! The falls of a rate: each ends a store behind a fast beginning.
+//! Each fall of the rate ends a store behind a fast beginning.
 
 use crate::level::{Level, bytes_at};
 use crate::series::SeriesPoint;

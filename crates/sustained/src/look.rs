@@ -1,4 +1,4 @@
-//! Looks at the rate of writes for a limited time, without rests.
+//! Writes for a limited time, without rests.
 
 use crate::falls::cliff;
 use crate::level::{Level, levels};
@@ -13,7 +13,7 @@ use workload::Workload;
 pub struct LookLimits {
     pub for_ns: Nanos,
     pub max_written: u64,
-    /// The length of a step, which is one point of the result.
+    /// Of a step, which is one point.
     pub step_ns: Nanos,
 }
 

@@ -14,7 +14,7 @@ use results::compare::{
 use results::{Program, RateChange};
 use workload::Workload;
 
-/// Share of the time.
+/// Of the time.
 const FOR_COMBINATION: f64 = 0.2;
 
 /// Applies settings and runs workloads.
@@ -71,7 +71,7 @@ struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
     is_whole: bool,
-    /// The run with the longest warm-up, per question and arm.
+    /// With the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
     /// Runs with the current setting by question, and the bytes that they moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
@@ -445,7 +445,7 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     }
 }
 
-/// Returns the best value of each knob; of two knobs that reset one another, the better.
+/// The best value of each knob; of two knobs that reset one another, the better.
 fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
     let mut helped: Vec<(f64, &Trial)> = plan
         .trials

@@ -8,7 +8,7 @@ use machine::units::MIB;
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
-/// Of its own ceiling.
+/// Of the generator's own ceiling.
 const CEILING_PERCENT: f64 = 80.0;
 
 /// A thread this busy waits for little else.

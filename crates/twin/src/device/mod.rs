@@ -108,7 +108,7 @@ pub(crate) trait Device: Send {
         false
     }
 
-    /// Only once [`Device::dirty`] is false. Returns the completion time.
+    /// Only once [`Device::dirty`] is false.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now
     }
