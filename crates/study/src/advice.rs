@@ -107,7 +107,7 @@ fn worth_saying(
     }
 }
 
-/// Among equals, takes the entry with fewer bytes outstanding.
+/// Among equals, fewer bytes outstanding win.
 fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<usize> {
     let base = &found.entries[before].workload;
     let alike = |entry: &Entry| {
@@ -150,7 +150,7 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
 }
 
 /// Returns the entries around each single change, in the first order with every step measured;
-/// nothing without such an order, or if only one thing changes.
+/// nothing if only one thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -218,7 +218,8 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Equal for workloads that agree. Waiting requires another engine, so that is no change.
+    /// Equal for workloads that agree. Waiting requires another engine, so the engine does not
+    /// count.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (

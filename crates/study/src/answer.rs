@@ -131,7 +131,7 @@ pub(crate) fn answer(
     (experiments, answer, ladder)
 }
 
-/// Returns both points of each change that may be reported.
+/// Both points of each reportable change.
 pub(crate) fn sides(found: &Found<'_>, trials: &[Trial]) -> Vec<usize> {
     let made = trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);

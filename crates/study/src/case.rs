@@ -10,7 +10,7 @@ pub(crate) use results::{GAIN, SAME};
 use results::{LimitChange, LimitOf};
 use workload::{OpKind, Workload};
 
-/// Ratios of requests per second: a loss below the first, a gain from the second on.
+/// Of requests per second: a loss below the first, a gain from the second on.
 const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,6 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    /// `None` if the workload would be the same, or invalid.
     pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
@@ -101,7 +100,6 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
-    /// `None` if the case's own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self
             .trials

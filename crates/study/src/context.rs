@@ -67,7 +67,6 @@ impl StudyContext {
         }
     }
 
-    /// `None` if a request is too large for a cached region.
     pub(crate) fn resident(&self, op: OpKind, request: u32) -> Option<Workload> {
         (u64::from(request) * 2 <= self.resident_bytes()).then(|| Workload {
             request_bytes: request,
@@ -94,7 +93,7 @@ impl StudyContext {
         Engine::asynchronous(&self.engines)
     }
 
-    /// Sequential, at depth 1; direct if the target allows it.
+    /// Sequential, at depth 1.
     pub(crate) fn base(&self, op: OpKind) -> Workload {
         let direct = self.direct();
         Workload {

@@ -11,7 +11,7 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// The ratio of two sizes up to which the curve between them follows Hockney's law.
+/// Between sizes up to this ratio, the curve follows Hockney's law.
 const NEAR: f64 = 4.0;
 
 const STRIDE: f64 = 4.0;
@@ -128,7 +128,6 @@ fn bracket_curves<M: Machine>(
     }
 }
 
-/// `None` if requests of this size take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -146,7 +145,7 @@ fn add<M: Machine>(
     point
 }
 
-/// Size, rate and entry index by rising size; of several visits the longest runs count.
+/// Of several visits the longest runs count.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, like: &Cell) -> Vec<(f64, f64, usize)> {
     let question = Question::of(&like.workload);
     let of_curve = |workload: &Workload| {
@@ -223,7 +222,6 @@ mod tests {
     const SIZES: [f64; 8] =
         [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 
-    /// `refused` are the sizes that do not fit.
     fn measured(
         begun: &[usize],
         rate: impl Fn(f64) -> f64,

@@ -10,7 +10,6 @@ struct Kind {
     ops: Vec<OpKind>,
 }
 
-/// Merges doubts that differ only in their figures.
 pub(crate) fn of_peaks<'a>(
     warnings: impl IntoIterator<Item = (OpKind, &'a Warning)>,
     points: &[Point],

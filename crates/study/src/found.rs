@@ -110,7 +110,6 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Of one thread, in bytes per second.
     pub(crate) fn memory_rate(&self, kind: MemoryKind) -> Option<f64> {
         let rates =
             self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;

@@ -1,5 +1,4 @@
-//! Writes at full speed, after everything else: a short run takes the rate of a cache or a burst
-//! credit for the target's.
+//! A short run takes the rate of a cache or a burst credit for the target's.
 
 use crate::context::StudyContext;
 use crate::sampler::Sampler;

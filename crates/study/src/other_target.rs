@@ -28,7 +28,6 @@ pub(crate) struct OtherTargetTrial {
     pub(crate) ratio: Ratio,
 }
 
-/// `None` without time or a target that fits the operation.
 pub(crate) fn try_other_target<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -95,7 +94,6 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// `None` if runs fail on the other target, or are too few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

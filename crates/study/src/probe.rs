@@ -44,7 +44,6 @@ const PROBES: [(u32, u32, Pattern); 4] = [
     (1 << 20, 2, Pattern::Seq),
 ];
 
-/// Refuses a target smaller than a page.
 pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<StudyContext> {
     let facts = sampler.machine.target_facts(sampler.target);
     if facts.size_bytes < MIN_BYTES {

@@ -140,7 +140,7 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
-    /// Workloads of which one round of requests takes too long.
+    /// Workloads with too long a round.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
@@ -223,7 +223,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// Unlimited without noise.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;
@@ -236,7 +235,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// `None` if the cell would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share = cell
@@ -430,7 +428,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Returns the new index of each remaining entry.
+    /// Returns the new indices.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self

@@ -11,8 +11,8 @@ use measure::stats::Verdict;
 use results::{Burst, FELL, RandomBurst};
 use workload::{OpKind, Stop, Workload};
 
-/// A disk sorts the writes in its cache if they are this many times as fast as random reads: both
-/// need the same seeks.
+/// Writes this many times as fast as random reads were sorted in the disk's cache: both need the
+/// same seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
 /// Each attempt to see the end of a burst is this much longer.
@@ -91,7 +91,6 @@ fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     above || entry.samples().iter().any(fell)
 }
 
-/// Returns the burst and the lasting entry.
 fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Option<(Burst, usize)>> {
     let entry = &sampler.entries[peak];
     let (workload, shape) = (entry.workload.clone(), entry.shape.clone());

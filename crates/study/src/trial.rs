@@ -71,7 +71,6 @@ pub(crate) fn best_random<M: Machine>(
     rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
-/// `None` if the change is invalid or the target too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

@@ -18,7 +18,7 @@ impl Falls {
         self.middle.unwrap_or(self.fast).to_bytes as f64
     }
 
-    /// Returns the bytes at the fast and at the middle rate.
+    /// Returns bytes at the fast and the middle rate.
     pub(crate) fn split(&self, points: &[SeriesPoint]) -> [f64; 2] {
         let fast = self.fast.bytes_per_s;
         let Some(middle) = self.middle.map(|middle| middle.bytes_per_s) else {

@@ -1,5 +1,4 @@
-//! With more of the target filled, a drive has a smaller write cache and less spare space for
-//! garbage collection.
+//! A fuller drive has a smaller write cache and less spare space for garbage collection.
 
 use crate::document::{FillResult, Recovery, SustainedResult, Unseen};
 use crate::level::levels;
@@ -13,7 +12,7 @@ use workload::{Pattern, Workload};
 
 /// If the store's time is unknown.
 const REST_S: f64 = 60.0;
-/// Times what the store needs.
+/// A factor on what the store needs.
 const LONGER: f64 = 1.1;
 /// Of the time left.
 const REST_SHARE: f64 = 0.5;
@@ -71,7 +70,6 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// `false` if a limit ended the fill.
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);
@@ -90,7 +88,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(true)
     }
 
-    /// Counts bytes and times from the call. `true` if the rate has fallen and stays.
+    /// Counts bytes and times from the call.
     fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
         let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.measured());
         let mut series = Series::default();

@@ -73,8 +73,8 @@ pub(crate) fn bytes_at(fast: f64, slow: f64, bytes: f64, seconds: f64) -> f64 {
     ((seconds - bytes / slow) / (1.0 / fast - 1.0 / slow)).clamp(0.0, bytes)
 }
 
-/// Returns levels in order; one if the rate did not change. A change within a point is located by
-/// its time at both rates. Teeth at the end are one level.
+/// One level if the rate did not change. A change within a point is located by its time at both
+/// rates; teeth at the end are one level.
 pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     let Some(teeth) = saw_tooth(points) else { return plain(points) };
     let mut all = plain(&points[..teeth.from]);
@@ -125,7 +125,7 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Returns the fractional index at which the rate changed.
+/// A fractional index.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();

@@ -25,7 +25,7 @@ pub struct Look {
     pub written_bytes: u64,
     pub took_s: f64,
     pub out_of_bytes: bool,
-    /// The length of a sustained run that shows what follows the last level, if known.
+    /// The run length that shows what follows the last level, if known.
     pub needs_s: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! The store behind a fast beginning, as a token bucket: full, it passes the fast rate; empty, the
-//! slow one. Two in a row make three levels.
+//! A store is a token bucket: full, it passes the fast rate; empty, the slow one. Two in a row make
+//! three levels.
 
 use crate::document::Recovery;
 use crate::falls::{Falls, falls};

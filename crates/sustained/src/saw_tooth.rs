@@ -1,11 +1,11 @@
-//! A rate that rises and falls in turn, as when a drive gets too hot and cools again and again.
+//! A rate that rises and falls in turn, as when a drive gets too hot and cools again.
 
 use crate::series::SeriesPoint;
 use measure::stats;
 
 /// Fewer stretches may be a change of level.
 const STRETCHES: usize = 5;
-/// Of the low rate to the high one.
+/// Maximum ratio of the low rate to the high one.
 const TOOTH: f64 = 0.85;
 /// Minimum mean points per stretch: single ones are noise.
 const LENGTH: usize = 3;
@@ -55,7 +55,7 @@ pub(crate) fn saw_tooth(points: &[SeriesPoint]) -> Option<SawTooth> {
     Some(SawTooth { from, rates: [false, true].map(|high| usual(&rates, from, &stretches, high)) })
 }
 
-/// Returns the starts of the stretches, and whether their rate is high.
+/// The starts, and whether the rate is high.
 fn stretches(rates: &[f64], low: f64, high: f64) -> Vec<(usize, bool)> {
     let (middle, band) = ((low + high) / 2.0, (high - low) * HYSTERESIS);
     let mut all: Vec<(usize, bool)> = vec![(0, rates[0] >= middle)];

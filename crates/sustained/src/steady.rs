@@ -1,5 +1,5 @@
-//! SNIA's rule for steady state uses five values, so a slow drift, fitting teeth of a saw, or two
-//! levels in turn can satisfy it. A stricter check uses all values within the five rounds.
+//! SNIA's rule uses five values, so a slow drift, fitting teeth of a saw, or two levels in turn can
+//! satisfy it. A stricter check uses all values within the five rounds.
 
 use measure::stats;
 use schemars::JsonSchema;

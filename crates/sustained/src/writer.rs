@@ -20,7 +20,7 @@ pub(crate) struct Writer<'m, M: Machine> {
     /// The end of the space that steps write.
     space: u64,
     measured: u64,
-    /// The maximum bytes that steps of killed processes may have written.
+    /// What steps of killed processes may have written at most.
     lost: u64,
     /// Of a step.
     largest: u64,
@@ -111,7 +111,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.log.keep(&Kept::Rested { seconds });
     }
 
-    /// `None` if not even one request may be written.
     pub(crate) fn step(
         &mut self,
         workload: &Workload,

@@ -13,7 +13,7 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Returns the engine for several requests outstanding per thread.
+    /// For several requests outstanding per thread.
     pub fn deep_engine(&self) -> Engine {
         Engine::asynchronous(self.engines)
     }

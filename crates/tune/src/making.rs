@@ -27,7 +27,6 @@ impl Stripe {
     }
 }
 
-/// `None` if the file system has no option for stripes.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))

@@ -66,7 +66,7 @@ pub struct Whole {
     pub name: String,
     /// For `halfpower compare`, such as `--postmark FILE`.
     pub options: String,
-    /// After the target in an arm of `compare`; `None` if an arm is only a target.
+    /// After the target in an arm of `compare`; `None`: an arm is only a target.
     pub arm_options: Option<String>,
     /// Workloads with such requests; they decide which knobs matter.
     pub like: Vec<Workload>,
@@ -293,7 +293,7 @@ impl Plan {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }
 
-    /// Returns the time of all minimum blocks; `None` if runs end after an amount of data or work.
+    /// Time of all minimum blocks; `None` if runs end after an amount of data or work.
     pub fn min_ns(&self, noisy: bool) -> Option<Nanos> {
         if self.whole.is_some() {
             return None;
@@ -308,12 +308,12 @@ impl Plan {
         Some(runs? * 4 * blocks)
     }
 
-    /// Returns the trials for display and the document.
+    /// For display and the document.
     pub fn steps(&self) -> Vec<Step> {
         self.trials.iter().map(Step::of).collect()
     }
 
-    /// Returns a machine knob's planned values, for the journal.
+    /// A machine knob's planned values, for the journal.
     pub fn values_of(&self, knob: usize) -> Vec<String> {
         let of = |trial: &&Trial| trial.change == Change::Machine(knob);
         self.trials.iter().filter(of).map(|trial| trial.to.value.clone()).collect()

@@ -131,7 +131,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// Warns about each question in which the current setting did not keep its rate.
+    /// Warns if the current setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
@@ -318,7 +318,6 @@ impl Question {
     }
 }
 
-/// Skips changes that do not apply.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
         Change::Workload(knob) => {
@@ -328,7 +327,6 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// Pairs each difference with its question.
 fn differences(
     questions: &[Question],
     whole: Option<&Whole>,

@@ -15,7 +15,6 @@ pub struct Cpu {
     system_free_at: Vec<Nanos>,
     pub busy: Nanos,
     pub uncharged: Nanos,
-    /// When each is free, and on which core.
     threads: Vec<(Nanos, usize)>,
 }
 
@@ -56,15 +55,14 @@ impl Cpu {
         self.threads.clear();
     }
 
-    /// Returns the end. Program work that has started keeps its end: system work preempts the
-    /// core's next work.
+    /// Program work that has started keeps its end: system work preempts the core's next work.
     pub fn work(&mut self, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let core = self.free_core(what, now);
         self.work_at(core, what, now, cost)
     }
 
-    /// A thread runs on one core at a time. It keeps that core while no other thread has queued
-    /// there; otherwise it moves to the first free one.
+    /// A thread keeps its one core while no other has queued there; otherwise it moves to the first
+    /// free one.
     pub fn work_of(&mut self, thread: u32, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let thread = thread as usize;
         if self.threads.len() <= thread {

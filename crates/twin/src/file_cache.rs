@@ -90,7 +90,6 @@ impl FileCache {
         if last <= first { 0 } else { (u64::MAX >> (64 - (last - first))) << first }
     }
 
-    /// Does not change the unit's recency.
     pub fn get(&self, number: u64) -> Option<&Unit> {
         self.index.get(&number).map(|&slot| &self.units[slot as usize])
     }
@@ -176,7 +175,7 @@ impl FileCache {
         }
     }
 
-    /// For a deleted file. Returns the bytes that were dirty.
+    /// For a deleted file; returns the dirty bytes.
     pub fn purge(&mut self, number: u64, pages: u64) -> u64 {
         let page_bytes = self.page_bytes;
         let Some(unit) = self.get_mut(number) else { return 0 };

@@ -1,5 +1,5 @@
-//! Files of a simulated server. Each operation on a name asks the server, a change is stable before
-//! the answer, and a client keeps attributes and data that it has seen (as with NFS: RFC 1813).
+//! Each operation on a name asks the server, a change is stable before the answer, and a client
+//! keeps attributes and data that it has seen (as with NFS: RFC 1813).
 
 use crate::description::Drive;
 use crate::device::{Command, Device, Model, Slot};
@@ -35,7 +35,7 @@ struct Client {
 
 struct Server {
     device: Box<dyn Device>,
-    /// A client's time for a request; `call_ns` is for a call that it serves itself.
+    /// `call_ns` is for a call that a client serves itself.
     request_ns: Nanos,
     call_ns: Nanos,
     hold_ns: Nanos,

@@ -1,5 +1,5 @@
-//! Virtual time in whole nanoseconds. Simultaneous events are taken in the order they were
-//! scheduled, so a run is the same on every machine.
+//! Simultaneous events are taken in the order they were scheduled, so a run is the same on every
+//! machine.
 
 use machine::Nanos;
 use std::cmp::Ordering;
@@ -52,7 +52,6 @@ impl<E> Kernel<E> {
         self.handled
     }
 
-    /// A past time means now.
     pub fn at(&mut self, at: Nanos, event: E) {
         let at = at.max(self.now);
         self.sequence += 1;

@@ -1,8 +1,6 @@
-//! Simulated computers in virtual time.
-//!
-//! A [`Twin`] is a [`machine::Machine`], so the request sources of real computers run on it. The
-//! model is mechanistic (a platter turns, a bus is held): published measurements should follow from
-//! these causes (the crate `predict` compares the two).
+//! Simulated computers in virtual time, for the request sources of real ones. The model is
+//! mechanistic (a platter turns, a bus is held): published measurements should follow from these
+//! causes (the crate `predict` compares the two).
 
 mod advertised;
 pub mod bus;

@@ -86,7 +86,6 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
 /// Names a built-in machine; the file gives only what differs.
 const BASE: &str = "base";
 
-/// `None` without a base.
 fn based(table: &DeTable<'_>, text: &str) -> Option<std::result::Result<toml::Table, String>> {
     let base = table.get(BASE)?.get_ref().as_str().unwrap_or_default();
     let whole = || {

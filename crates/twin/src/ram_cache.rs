@@ -17,9 +17,8 @@ pub enum WritePolicy {
     Through,
 }
 
-/// Once a second a burst of lazy writes takes what is dirty then to the volume. It goes in address
-/// order, so adjacent blocks are merged, and a block rewritten before the burst reaches it is
-/// written once.
+/// Once a second a burst takes what is dirty then to the volume in address order: adjacent blocks
+/// are merged, and a block rewritten before the burst reaches it is written once.
 pub struct RamCache {
     blocks: FileCache,
     dirty: BTreeSet<u64>,
@@ -80,7 +79,6 @@ impl RamCache {
         (self.written, self.asked, self.found) = (0, 0, 0);
     }
 
-    /// Returns [`RamCache::written`] once everything now dirty is on the volume.
     pub fn written_when_clean(&self) -> u64 {
         self.written + self.blocks.dirty_bytes
     }

@@ -44,7 +44,6 @@ struct Source<'a, S> {
 }
 
 impl<S: RequestSource> Source<'_, S> {
-    /// Returns whether any completion was delivered.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) =
             self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none())

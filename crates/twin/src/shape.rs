@@ -4,10 +4,9 @@ use machine::Engine;
 /// thread per request is the engine `threads`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// One event per request: the program waits for the oldest, and takes a younger completion only
-    /// after it.
+    /// One event per request; completions are taken oldest first.
     Events,
-    /// Completion routines, called while the program sleeps, as in the 1997 study.
+    /// Called while the program sleeps, as in the 1997 study.
     #[default]
     Routines,
     Port,

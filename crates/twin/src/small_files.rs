@@ -159,7 +159,7 @@ impl State {
         self.world.files[0].size
     }
 
-    /// Returns the end of this part of the volume, in whole clusters.
+    /// The end of this part, in whole clusters.
     fn part(&self, of: u64, all: u64) -> u64 {
         self.bytes() / all * of / self.cluster() * self.cluster()
     }

@@ -85,8 +85,7 @@ impl Target {
         self.lock().ran
     }
 
-    /// Returns busy shares in the last run, busiest first. The first is the bottleneck, unless
-    /// serial waiting left all idle.
+    /// Busiest first. The first is the bottleneck, unless serial waiting left all idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
         let resources = utilisation::resources(&computer.world, computer.ran).into_iter();
@@ -95,7 +94,7 @@ impl Target {
             .collect()
     }
 
-    /// Returns the share of requested bytes that the RAM cache served in the last run.
+    /// Returns the RAM cache's share of the requested bytes in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
         self.lock()
             .world

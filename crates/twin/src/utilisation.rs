@@ -42,8 +42,7 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     all
 }
 
-/// Busy times, if the device's model reports them. A shared bus counts for each device by its
-/// commands.
+/// A shared bus counts for each device by its commands.
 pub(crate) fn link_and_media(
     world: &World,
     number: u32,

@@ -1,6 +1,5 @@
-//! Stages from the program down. One that counts its busy time is rated at the peak over its
-//! utilisation; one that cannot be measured separately shows the rate that passed through it: a
-//! lower bound.
+//! A stage that counts its busy time is rated at the peak over its utilisation; one that cannot be
+//! measured separately shows the rate that passed through it: a lower bound.
 
 mod layer_facts;
 mod rates;
@@ -72,7 +71,6 @@ impl Rungs<'_> {
         stages
     }
 
-    /// Without the program's own file system.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let layers = &facts.layers;

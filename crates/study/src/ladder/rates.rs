@@ -11,7 +11,7 @@ use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
 
-/// Rates generator and processors.
+/// Generator and processors are rated with it.
 const NAMED_REQUEST: u32 = 64 << 10;
 const NAMED_DEPTH: u32 = 8;
 
@@ -88,7 +88,7 @@ impl Rungs<'_> {
         )))
     }
 
-    /// A copy by one thread, or one side of it if the rate exceeds a copy. `None` above both:
+    /// One thread's copy, or one side of it if the rate exceeds a copy. `None` above both:
     /// everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {

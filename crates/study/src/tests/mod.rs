@@ -106,7 +106,6 @@ struct Measured {
 }
 
 impl Measured {
-    /// `truth` is `None` for an unmeasured cell.
     fn new(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
         let mut entries = Vec::new();
         let trial = |experiment: &&'static crate::experiments::Experiment| {

@@ -47,7 +47,6 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
-    /// `None` if the change was not tried.
     pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).as_ref().map(gains)
     }
@@ -70,7 +69,6 @@ impl Evidence<'_> {
             .or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
     }
 
-    /// Returns the best rate with at least twice the bytes outstanding.
     pub(super) fn more_elsewhere(&self) -> Option<f64> {
         let outstanding =
             |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);

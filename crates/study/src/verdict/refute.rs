@@ -16,7 +16,6 @@ pub(super) struct Found {
     pub(super) refuted: Vec<Exclusion>,
 }
 
-/// `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);

@@ -54,7 +54,6 @@ impl Evidence<'_> {
         times.stages.iter().find(|one| traced && one.stage == stage).map(|one| one.percent)
     }
 
-    /// `None` on a block device and on a simulated machine.
     fn file_system(&self) -> Option<&Layer> {
         let file = !matches!(self.facts.kind, TargetKind::Device | TargetKind::Simulated);
         self.facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem).filter(|_| file)
@@ -161,13 +160,11 @@ impl Evidence<'_> {
         ))
     }
 
-    /// `None` without a point at half of this depth or less.
     fn less_sufficed(&self, outstanding: u32) -> Option<bool> {
         let best = self.best_of(|one| one.outstanding() <= outstanding / 2)?;
         Some(best >= self.rate * FLAT_SHARE)
     }
 
-    /// Returns the best at a smaller depth, down to half.
     pub(super) fn half_as_many(&self) -> Option<f64> {
         let own = self.workload.outstanding();
         self.best_of(|one| one.outstanding() < own && one.outstanding() * 2 >= own)
@@ -226,7 +223,6 @@ impl Evidence<'_> {
         Some((what, Cause::DirtyPages { throttle, wait: waits.wait }))
     }
 
-    /// `None` if the wait is unknown or already said.
     pub(super) fn plain_write(&self, cause: &Cause) -> Option<PlainWrite> {
         let waits = self.plain_write_waits()?;
         let wait = waits.wait;
@@ -240,7 +236,6 @@ impl Evidence<'_> {
         (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 
-    /// `None` unless the case is a plain write whose waits the system reports.
     fn plain_write_waits(&self) -> Option<PlainWriteWaits> {
         if self.case.of != LimitOf::Plain || self.case.op != OpKind::Write {
             return None;

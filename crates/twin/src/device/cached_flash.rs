@@ -8,8 +8,7 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Write amplification is final after this share of the capacity: blocks of the previous pattern
-/// are collected first.
+/// Of the capacity, until write amplification is final: blocks of the previous pattern go first.
 const SETTLING_SHARE: f64 = 0.25;
 /// The hot state ends this far below the limit.
 const HYSTERESIS_C: f64 = 5.0;
@@ -107,7 +106,7 @@ impl Model for CachedFlashDrive {
 
 #[derive(Default)]
 struct Buffer {
-    /// End of the program operation, and bytes.
+    /// End of programming, and bytes.
     waiting: VecDeque<(Nanos, u64)>,
     bytes: u64,
 }

@@ -43,7 +43,6 @@ impl Filled {
         Filled { zones: vec![0; ZONES as usize], bytes: 0, zone_bytes }
     }
 
-    /// Returns the bytes that held no data before.
     pub(super) fn write(&mut self, mut offset: u64, bytes: u64) -> u64 {
         let end = offset.saturating_add(bytes);
         let before = self.bytes;

@@ -204,7 +204,7 @@ impl Flash {
         last
     }
 
-    /// Returns what it adds to programming a page.
+    /// Per programmed page.
     fn collection(&mut self) -> Nanos {
         let moves = self.scatter.amplification(self.drive.spare_percent / 100.0) - 1.0;
         self.collect += moves;

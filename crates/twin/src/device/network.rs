@@ -100,7 +100,7 @@ struct Network {
     workers: Vec<Nanos>,
     clients: Vec<Link>,
     server: Link,
-    /// Bytes per client, to the server and back.
+    /// Per client, to the server and back.
     carried: Vec<[u64; 2]>,
     worker_busy: Nanos,
     last_write: Nanos,

@@ -5,7 +5,7 @@ use crate::volume::Piece;
 use machine::{Nanos, Op};
 
 impl World {
-    /// Returns when the data leave and when they arrive; `None` without an array.
+    /// `None` without an array.
     pub(super) fn crosses(&mut self, number: u32, write: bool) -> Option<(Nanos, Nanos)> {
         let (now, max) = (self.now(), self.fs.command_bytes);
         let World { array, pci, transfers, .. } = self;

@@ -268,7 +268,6 @@ impl Files {
         Ok(number as u32)
     }
 
-    /// Returns the addresses if this was the last reference.
     pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;

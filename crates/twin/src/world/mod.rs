@@ -39,7 +39,7 @@ pub(crate) struct Request {
     /// Buffered: the next byte to copy.
     pub at: u64,
     pub extends: bool,
-    /// Journal blocks of a durable write, if its source knows.
+    /// Of a durable write, if its source knows.
     pub journal_blocks: Option<u32>,
 }
 
@@ -312,7 +312,7 @@ impl World {
         }
     }
 
-    /// Returns the file's new number. Fails if another target uses it.
+    /// Returns the new number; fails if another target uses the file.
     pub fn restripe(&mut self, file: u32, members: &[u32], chunk: u64) -> machine::Result<u32> {
         let file = self.files.restripe(file, members, chunk)?;
         self.forget(self.files[file].addresses());

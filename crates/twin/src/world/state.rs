@@ -36,7 +36,6 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 impl Rows {
-    /// Fails if a row is locked or an earlier transfer waits for it.
     pub(super) fn take(&mut self, rows: &Range<u64>) -> bool {
         let free = !self
             .held
@@ -49,7 +48,6 @@ impl Rows {
         free
     }
 
-    /// Returns the transfers that now hold their rows.
     pub(super) fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
         if let Some(index) = self.held.iter().position(|held| held == rows) {
             self.held.swap_remove(index);

@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// Only once. Returns when, if the host computes it.
+    /// Runs once per transfer; returns when, if the host computes it.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
         if std::mem::replace(&mut self.transfers[number].combined, true)
             || !self.host_parity(self.transfers[number].offset)

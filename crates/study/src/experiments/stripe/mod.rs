@@ -175,7 +175,7 @@ fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     ))
 }
 
-/// `None` if each member adds something, or if the runs are too uneven.
+/// `None` if each member adds something, or runs are too uneven.
 fn knee(by_number: &[Reading]) -> Option<String> {
     let best = best(by_number)?;
     let filled = |one: &Reading| {
@@ -217,7 +217,7 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::*;
 
-    /// `rates` (MiB/s) are of one member, two, and so on; without `half_width` runs repeat exactly.
+    /// `rates` are in MiB/s, of one member, two, and so on.
     fn said(rates: &[f64], half_width: Option<f64>) -> Option<String> {
         let reading = |(point, &rate): (usize, &f64)| {
             let y = rate * (1u64 << 20) as f64;

@@ -1,6 +1,6 @@
-//! When each block passes under the head. Its *media time* depends only on its address: tracks
-//! passed in the zone, a skew at every head and cylinder switch, and sectors of the track.
-//! Differences give the time to read a run; modulo one revolution it is the block's angle.
+//! A block's *media time* depends only on its address: tracks passed in the zone, a skew at every
+//! head and cylinder switch, and sectors of the track. Differences give the time to read a run;
+//! modulo one revolution it is the block's angle.
 
 use machine::Nanos;
 
@@ -117,7 +117,7 @@ impl Geometry {
         self.media_time(lba, 0)
     }
 
-    /// Returns the media time at the end of the block before `end`, without the skew after it.
+    /// Without the skew after the last block.
     pub(super) fn end(&self, end: u64) -> Nanos {
         self.media_time(end - 1, 1)
     }

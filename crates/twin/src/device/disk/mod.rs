@@ -15,8 +15,8 @@ use read_cache::ReadCache;
 use seek::Seek;
 use std::collections::VecDeque;
 
-/// Candidates for the next command: choosing among more takes longer than the seek time it saves.
-/// The drives of the 1997 study queue fewer.
+/// Choosing among more commands takes longer than the seek time it saves. The drives of the 1997
+/// study queue fewer.
 const CHOICE: usize = 1024;
 
 /// Work that waited this many times its positioning time gains priority.
@@ -195,7 +195,6 @@ impl Disk {
         Some(self.pending.remove(best))
     }
 
-    /// Returns when the last block is on the platter.
     fn begin_write(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         self.cache.forget(work.lba, work.end);
@@ -212,7 +211,6 @@ impl Disk {
         self.media_end
     }
 
-    /// Returns when the last block is in the cache. Prefetch starts there.
     fn begin_read(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         let start = self.reach(work.lba, false, now);

@@ -1,5 +1,5 @@
-//! The on-board cache. The prefetch of its newest segment is computed from its start time, without
-//! events; it stops when full of unread data, and resumes with a free track.
+//! The prefetch is computed from its start time, without events; it stops when full of unread data,
+//! and resumes with a free track.
 
 use super::drive::DiskCache;
 use super::geometry::{Geometry, SECTOR};
@@ -123,7 +123,6 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// Returns the end of what the prefetch has or will surely read.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -252,7 +251,7 @@ impl ReadCache {
         }
     }
 
-    /// Returns until when the head stays: for data that a command waits for, or for a whole track.
+    /// Returns until when the head stays: for awaited data, or for a whole track.
     pub(super) fn end_prefetch(&mut self, geometry: &Geometry, now: Nanos) -> Nanos {
         let whole_tracks = self.whole_tracks;
         let Some(prefetch) = self.prefetch.as_mut() else { return now };

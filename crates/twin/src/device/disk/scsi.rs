@@ -127,7 +127,6 @@ impl Disk {
         }
     }
 
-    /// Returns the end of the connection and the next event.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else {
