@@ -18,7 +18,7 @@ const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
-/// Before the remaining time is divided.
+/// Of a trial, before the remaining time is divided.
 const RUNS: u32 = 4;
 
 const UNDECIDED_WEIGHT: f64 = 3.0;

@@ -96,7 +96,7 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// Also settles if the rests need the bytes left.
+    /// Waits less if the rests need the bytes left.
     pub(crate) fn has_settled(&self, series: &Series) -> bool {
         let most =
             if self.writer.left() < self.plan.max_written / 2 { 0 } else { self.plan.for_ns };

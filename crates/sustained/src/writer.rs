@@ -22,7 +22,7 @@ pub(crate) struct Writer<'m, M: Machine> {
     measured: u64,
     /// What steps of killed processes may have written at most.
     lost: u64,
-    /// Of a step.
+    /// Bytes of a step.
     largest: u64,
     max_written: u64,
     steps: u64,

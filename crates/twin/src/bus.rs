@@ -153,7 +153,7 @@ pub(crate) enum Connect {
 
 pub(crate) struct Bus {
     pub times: BusTimes,
-    /// The event ends its connection.
+    /// The device, and the event that ends its connection.
     pub holder: Option<(u32, Wake)>,
     pub waiting: VecDeque<(u32, Connect)>,
     pub phases: PhaseTimes,
@@ -172,7 +172,7 @@ impl Bus {
         }
     }
 
-    /// Returns the end, for a device that has the data or buffer space.
+    /// Runs a command in one connection, as the device has the data or buffer space.
     pub fn command(&mut self, at: Nanos, bytes: u64, write: bool, pci: &mut Pci) -> Nanos {
         let (times, phases) = (self.times, &mut self.phases);
         let mut t = at + phases.add(Phase::Arbitrate, times.arbitrate);

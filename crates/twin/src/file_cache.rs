@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// The same on every run.
+/// Hashes are the same on every run.
 #[derive(Default)]
 pub struct UnitHasher(u64);
 
@@ -186,7 +186,7 @@ impl FileCache {
         bytes
     }
 
-    /// Only when all I/O has ended.
+    /// Called when all I/O has ended.
     pub fn settle(&mut self) {
         for unit in &mut self.units {
             unit.dirty = 0;

@@ -20,7 +20,7 @@ use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Cause, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Point};
 
-/// `peak` is of the operation, `copy` of one thread's memory copy, in bytes per second.
+/// `peak` is the operation's best rate, `copy` one thread's memory copy, in bytes per second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],

@@ -81,7 +81,7 @@ fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
     }
 }
 
-/// Continues a test until it is complete. `on_step` comes before each step, and its `false` ends
+/// Continues a test until it is complete. `on_step` is called before each step, and `false` ends
 /// the run; `keep` gets the document after each.
 ///
 /// A simulated drive forgets its state when the program ends, so its steps run again, with the same

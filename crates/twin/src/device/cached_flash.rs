@@ -8,7 +8,8 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Of the capacity, until write amplification is final: blocks of the previous pattern go first.
+/// Of the capacity, until write amplification is final: blocks of the previous pattern are
+/// collected first.
 const SETTLING_SHARE: f64 = 0.25;
 /// The hot state ends this far below the limit.
 const HYSTERESIS_C: f64 = 5.0;
@@ -54,7 +55,7 @@ fn is_zero(bytes: &u64) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Heat {
     pub ambient_c: f64,
-    /// At the rate of the write cache; proportional to the rate.
+    /// Final rise at the rate of the write cache; proportional to the rate.
     pub rise_c: f64,
     pub time_constant_s: f64,
     /// The drive slows down above it.

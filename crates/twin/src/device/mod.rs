@@ -26,7 +26,7 @@ pub(crate) struct Command {
     pub bytes: u64,
     /// The file system's requests before they were merged.
     pub queued: u64,
-    /// The data are on stable storage when it is done.
+    /// The data must be stable when it is done.
     pub durable: bool,
     pub since: Nanos,
     /// `None` for a page cache, which simulated clients share.
@@ -108,7 +108,7 @@ pub(crate) trait Device: Send {
         false
     }
 
-    /// Only once [`Device::dirty`] is false.
+    /// Called when [`Device::dirty`] is false.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now
     }

@@ -82,7 +82,7 @@ pub(crate) struct Transfer {
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
-    /// The data are on stable storage when it is done.
+    /// The data must be stable when it is done.
     pub durable: bool,
     pub pending: u32,
     pub combined: bool,

@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    /// Only once all data have been sent. Returns when the caches are flushed. A flush outside a
+    /// Called when all data have been sent. Returns when the caches are flushed. A flush outside a
     /// journal write has to pass the volume's limits.
     pub fn flush_devices(&mut self, files: &[u32], alone: bool) -> Nanos {
         let now = self.now();
