@@ -1,4 +1,4 @@
-//! Advice for a plain program: the fewest changes that reach half of the peak and nearly all of it.
+//! The fewest changes that bring a plain program near the peak.
 
 use crate::conclusion::{Change, Comparison};
 use crate::found::{Found, PeakRate, Reading};
@@ -52,8 +52,8 @@ fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
     PLAIN_BYTES.into_iter().filter_map(of).collect()
 }
 
-/// Returns nothing if a plain program reaches the goal unchanged. A second comparison that takes no
-/// more changes replaces the first.
+/// Nothing if a plain program reaches the goal unchanged. A second comparison without more changes
+/// replaces the first.
 pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
     for op in found.setting.ops() {
@@ -107,7 +107,7 @@ fn worth_saying(
     }
 }
 
-/// Among equals, takes the entry with fewer bytes outstanding.
+/// Among equals, fewer bytes outstanding win.
 fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<usize> {
     let base = &found.entries[before].workload;
     let alike = |entry: &Entry| {
@@ -149,8 +149,8 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .sum()
 }
 
-/// Returns the entries before and after each single change, and the change, in the first order in
-/// which every step was measured; nothing without such an order, or if only one thing changes.
+/// Returns the entries around each single change, in the first order with every step measured;
+/// nothing if only one thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -218,8 +218,8 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Returns equal values for workloads that agree in this respect. Waiting requires another
-    /// engine, so that is not counted as a change.
+    /// Equal for workloads that agree. Waiting requires another engine, so the engine does not
+    /// count.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (

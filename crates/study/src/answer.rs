@@ -1,4 +1,4 @@
-//! The answer: conclusions over all points of a study.
+//! Conclusions over all points of a study.
 
 use crate::case::{Case, SAME};
 use crate::command::Command;
@@ -20,7 +20,7 @@ use results::{
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
 
-/// A peak is undecided if the relative half width of its interval is larger.
+/// A peak with a larger relative half width is undecided.
 const UNDECIDED: f64 = 0.1;
 
 /// Up to this size each random request costs a rotating disk a seek.
@@ -131,7 +131,7 @@ pub(crate) fn answer(
     (experiments, answer, ladder)
 }
 
-/// Returns both points of each change that may be reported.
+/// Both points of each reportable change.
 pub(crate) fn sides(found: &Found<'_>, trials: &[Trial]) -> Vec<usize> {
     let made = trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
@@ -151,7 +151,7 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     }
 }
 
-/// Lists the doubts, most serious first.
+/// Most serious first.
 fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
@@ -220,8 +220,7 @@ fn random_burst(one: &RandomBurst, points: &[Point]) -> Option<PeakDoubt> {
     })
 }
 
-/// Doubts writes that are several times as fast as random reads on a rotating disk: both need the
-/// same seeks.
+/// On a rotating disk, random writes and random reads need the same seeks.
 fn cached_writes(found: &Found<'_>) -> Option<PeakDoubt> {
     let best = |op| {
         let random = found.points.iter().filter(|point| {
@@ -255,8 +254,7 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// Doubts a peak that was different earlier in the study: the tables and the peak describe two
-/// states of the target.
+/// The tables and the peak then describe two states of the target.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;
@@ -300,7 +298,6 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     said
 }
 
-/// Returns the new index of each entry.
 pub(crate) fn keep_reached<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     trials: &mut [Trial],

@@ -1,4 +1,4 @@
-//! A rate whose limit is wanted, and the changes that distinguish between bottlenecks.
+//! Changes that distinguish between bottlenecks.
 
 use crate::context::StudyContext;
 use crate::other_target::OtherTargetTrial;
@@ -10,23 +10,22 @@ pub(crate) use results::{GAIN, SAME};
 use results::{LimitChange, LimitOf};
 use workload::{OpKind, Workload};
 
-/// Ratios of requests per second: a loss below the first, a gain from the second on.
+/// Of requests per second: a loss below the first, a gain from the second on.
 const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Twice the requests outstanding: gains if request latency is the limit.
+    /// Gains if request latency is the limit.
     Deeper,
-    /// One more thread: gains if the thread is the limit.
+    /// Gains if the thread is the limit.
     Wider,
-    /// Half the request, or twice a small one: the same request rate if that is the limit.
+    /// The request rate stays the same if that is the limit.
     Resized,
-    /// The sequential hint: gains if read-ahead is the limit.
+    /// Gains if read-ahead is the limit.
     Hinted,
 }
 
 impl Variant {
-    /// Returns `None` if the workload would be the same, or invalid.
     pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
@@ -101,7 +100,6 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
-    /// Returns `None` if the case's own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self
             .trials

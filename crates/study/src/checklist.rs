@@ -1,5 +1,5 @@
-//! The published rules for fast sequential I/O (conclusion of the 1997 study), each confirmed or
-//! refuted with its number.
+//! The rules for fast sequential I/O from the conclusion of the 1997 study, each confirmed or
+//! refuted.
 
 use crate::experiments::{alignment, location};
 use crate::found::Found;

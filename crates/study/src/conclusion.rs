@@ -63,7 +63,6 @@ impl Comparison {
         Comparison { reaches: Some(goal), ..self }
     }
 
-    /// Returns `None` if 4 KiB suffices.
     pub(crate) fn of_sizes(curve: &[Reading], verb: &str) -> Option<Comparison> {
         let small = curve.iter().find(|reading| reading.x == 4096.0)?;
         let good = smallest(curve, ENOUGH)?;
@@ -74,7 +73,6 @@ impl Comparison {
         })
     }
 
-    /// Returns `None` if depth 1 suffices.
     pub(crate) fn of_depths(
         curve: &[Reading],
         title: impl Fn(f64) -> String,

@@ -31,11 +31,10 @@ const CHOSEN_WEIGHT: f64 = 30.0;
 
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
-/// Runs that are made even past the budget: the answer depends on them.
+/// Made even past the budget: the answer depends on them.
 pub(crate) const MIN_RUNS: u32 = 3;
 
-/// Measures the peaks in longer runs, because the maximum of many noisy values is biased upwards.
-/// Returns each operation's best entry.
+/// In longer runs, because the maximum of many noisy values is biased upwards.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -71,8 +70,8 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// Measures the points from scratch: the runs that selected them are biased by luck. Further runs
-/// come later, as consecutive runs sample the target at one time.
+/// From scratch: the runs that selected the points are biased by luck. Further runs come later, as
+/// consecutive runs sample the target at one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     chosen: &[usize],
@@ -85,8 +84,8 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Moves the peaks to faster points; returns the operations whose peak moved. A trial that gains
-/// does not count: the limit reports it.
+/// Returns the operations whose peak moved. A trial that gains does not count: the limit reports
+/// it.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,

@@ -15,7 +15,7 @@ pub(crate) struct StudyContext {
     pub(crate) seed: u64,
     pub(crate) members: u32,
     pub(crate) clients: u32,
-    /// Whether they can also use one file together, or why not.
+    /// Whether the clients can share one file, or why not.
     pub(crate) one_file: Result<(), String>,
 }
 
@@ -67,7 +67,6 @@ impl StudyContext {
         }
     }
 
-    /// Returns `None` if a request is too large for a cached region.
     pub(crate) fn resident(&self, op: OpKind, request: u32) -> Option<Workload> {
         (u64::from(request) * 2 <= self.resident_bytes()).then(|| Workload {
             request_bytes: request,
@@ -94,7 +93,7 @@ impl StudyContext {
         Engine::asynchronous(&self.engines)
     }
 
-    /// Returns sequential requests at depth 1, direct if the target allows it.
+    /// Sequential, at depth 1.
     pub(crate) fn base(&self, op: OpKind) -> Workload {
         let direct = self.direct();
         Workload {
@@ -123,8 +122,7 @@ impl StudyContext {
         if workload.writes() { self.speed.write } else { self.speed.read }
     }
 
-    /// Returns the sizes of the 1997 grid (2 KiB to 1 MiB), from the smallest direct size to 16
-    /// MiB.
+    /// Includes the 1997 grid (2 KiB to 1 MiB).
     pub(crate) fn sizes(&self) -> Vec<(u32, Rank)> {
         let min = if self.direct() { self.facts.direct_align_bytes } else { 512 };
         let kib = |k: u64| (k * units::KIB) as u32;

@@ -1,5 +1,4 @@
-//! Sizes around each crossing of half of the peak are measured even if the grid or the schedule
-//! left them out.
+//! Sizes around each crossing of half of the peak, even if the grid or the schedule left them out.
 
 use crate::context::StudyContext;
 use crate::experiments::{Trial, wanted};
@@ -12,7 +11,7 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// The ratio of two sizes up to which the curve between them follows Hockney's law.
+/// Between sizes up to this ratio, the curve follows Hockney's law.
 const NEAR: f64 = 4.0;
 
 const STRIDE: f64 = 4.0;
@@ -22,13 +21,13 @@ const MIN_RUNS: u32 = 2;
 
 const FIRST_BYTES: f64 = 65_536.0;
 
-/// The share of a short budget for curves deeper than one request.
+/// Of a short budget, for curves deeper than one request.
 const OVERRUN_SHARE: f64 = 1.1;
 
 struct Curve {
     trial: usize,
     like: Cell,
-    /// Half of its operation's peak, in bytes per second.
+    /// Of its operation's peak, in bytes per second.
     half: f64,
     tried: BTreeSet<u64>,
 }
@@ -129,7 +128,6 @@ fn bracket_curves<M: Machine>(
     }
 }
 
-/// Returns `None` if requests of this size take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -147,7 +145,7 @@ fn add<M: Machine>(
     point
 }
 
-/// Returns size, rate and entry index by rising size; of several visits the longest runs count.
+/// Of several visits the longest runs count.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, like: &Cell) -> Vec<(f64, f64, usize)> {
     let question = Question::of(&like.workload);
     let of_curve = |workload: &Workload| {
@@ -184,7 +182,7 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// Returns `None` if the sizes around the crossing are close enough, or no other exists.
+/// `None` if the sizes around the crossing are close enough, or no other exists.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],
@@ -224,7 +222,6 @@ mod tests {
     const SIZES: [f64; 8] =
         [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 
-    /// `refused` are the sizes that do not fit.
     fn measured(
         begun: &[usize],
         rate: impl Fn(f64) -> f64,

@@ -1,4 +1,4 @@
-//! The points that decide the answer, which deserve more runs.
+//! Points that decide the answer deserve more runs.
 
 use crate::context::StudyContext;
 use crate::experiments::Trial;
@@ -9,12 +9,12 @@ use machine::Machine;
 use std::collections::BTreeSet;
 use workload::Pattern;
 
-/// Peak candidates per operation: each may turn out to be the peak.
+/// Per operation: each may turn out to be the peak.
 const CANDIDATES: usize = 3;
 
 const AROUND: usize = 2;
 
-/// Requires that every entry has been run.
+/// Every entry must have been run.
 pub(crate) fn decisive<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,

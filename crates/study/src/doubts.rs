@@ -1,4 +1,4 @@
-//! Doubts about the best rates, those of one kind as one.
+//! Doubts about the best rates, one per kind.
 
 use machine::Warning;
 use results::{Numbers, Point};
@@ -10,7 +10,6 @@ struct Kind {
     ops: Vec<OpKind>,
 }
 
-/// Merges doubts that differ only in their figures.
 pub(crate) fn of_peaks<'a>(
     warnings: impl IntoIterator<Item = (OpKind, &'a Warning)>,
     points: &[Point],

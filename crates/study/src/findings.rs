@@ -1,4 +1,4 @@
-//! Findings: pairs of points that differ in one setting, ranked by gain.
+//! Pairs of points that differ in one setting, ranked by gain.
 
 use crate::advice::{changes, steps};
 use crate::command::Command;
@@ -16,7 +16,7 @@ const MIN_GAIN: f64 = 1.1;
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Findings {
-    /// The gains that a plain program would see, cheapest first.
+    /// For a plain program, cheapest first.
     pub(crate) proven: Vec<Finding>,
     pub(crate) unproven: Vec<UncertainGain>,
 }
@@ -101,7 +101,7 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// The rate of a cache is not a rate of the target unless the target is in memory.
+/// A cache's rate is the target's only if the target is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served =
@@ -115,7 +115,7 @@ pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> boo
 
 enum Gain {
     Small,
-    /// A gain that would be reportable if it were certain, and its interval.
+    /// It would be reportable if it were certain; with its interval.
     Unproven(f64, Option<[f64; 2]>),
     Proven(Ratio),
 }
@@ -180,7 +180,7 @@ fn finding(
     })
 }
 
-/// Compares bytes per second.
+/// Of bytes per second.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests =
         f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);

@@ -1,4 +1,4 @@
-//! Measurements as an experiment sees them, and its conclusions.
+//! Measurements as an experiment sees them.
 
 use crate::context::StudyContext;
 use crate::grid::{Cell, Curve, Grid};
@@ -56,17 +56,17 @@ impl PeakRates {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) x: f64,
-    /// The value in the unit of the curve's first figure, unless another axis was requested.
+    /// In the unit of the curve's first figure, unless another axis was requested.
     pub(crate) y: f64,
     pub(crate) interval_95: Option<[f64; 2]>,
-    /// The value is from a simulated machine and needs no interval.
+    /// From a simulated machine, so it needs no interval.
     pub(crate) exact: bool,
     pub(crate) point: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Effect {
-    /// A relative change: 0.5 is 50 % more, -0.4 is 40 % less.
+    /// Relative: 0.5 is 50 % more.
     By(f64),
     Nothing,
     Unsure,
@@ -110,7 +110,6 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Returns the rate of one thread, in bytes per second.
     pub(crate) fn memory_rate(&self, kind: MemoryKind) -> Option<f64> {
         let rates =
             self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
@@ -127,7 +126,7 @@ impl Found<'_> {
         cells
     }
 
-    /// Returns the readings by rising x, without failed points.
+    /// By rising x, without failed points.
     pub(crate) fn curve(&self, curve: &Curve) -> Vec<Reading> {
         self.curve_by(curve, curve.set.figures[0].y)
     }
@@ -160,8 +159,8 @@ pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-/// Returns the median in ns: a device that prefetches serves some requests late, and their mean
-/// would mix two regimes.
+/// The median: a device that prefetches serves some requests late, and a mean would mix two
+/// regimes.
 pub(crate) fn typical_ns(numbers: &Numbers) -> f64 {
     numbers.latency_ns.p50 as f64
 }

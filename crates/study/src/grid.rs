@@ -110,7 +110,6 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Returns 0 for a cell that every study needs.
     pub(crate) fn dispensable(&self) -> u32 {
         let rank = match self.rank {
             Rank::Core => 0,

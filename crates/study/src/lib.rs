@@ -1,5 +1,3 @@
-//! Experiments as data, half-power points, cost models, findings.
-//!
 //! [`study()`] runs every experiment that fits the target and the time, and returns
 //! [`results::Results`].
 

@@ -1,5 +1,4 @@
-//! Writes at full speed after everything else, as far as the time allows: a short run takes the
-//! rate of a cache or a burst credit for the target's.
+//! A short run takes the rate of a cache or a burst credit for the target's.
 
 use crate::context::StudyContext;
 use crate::sampler::Sampler;
@@ -10,27 +9,25 @@ use workload::{OpKind, Workload};
 
 const END_SHARE: f64 = 0.985;
 
-/// The share of the budget for long writes.
+/// Of the budget.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
 
-/// The time that a rate of several steps needs.
+/// A rate of several steps needs this time.
 const SHORTEST_NS: Nanos = 200_000_000;
 
-/// The maximum number of requests on a machine whose time costs nothing.
+/// Requests, on a machine whose time costs nothing.
 const MOST_SIMULATED: u64 = 200_000;
 
 /// Smaller requests cost more processor time, and many are outstanding.
 const LARGE: u32 = 1 << 20;
 const USUAL_DEPTH: u32 = 16;
 
-/// The maximum bytes in flight: at a rate that has fallen, more would take longer than the time
-/// left.
+/// At a rate that has fallen, more would take longer than the time left.
 const MOST_IN_FLIGHT: u64 = 32 << 20;
 
-/// The rate fell if it is below this share of the peak: a smaller fall is the drift of a shared
-/// machine.
+/// Of the peak: a smaller fall is the drift of a shared machine.
 const CLEARLY: f64 = 0.75;
 
 pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String> {
@@ -45,7 +42,7 @@ pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String>
 
 pub(crate) type Seen = std::result::Result<LongWrites, String>;
 
-/// The result before the long writes ran: they come last.
+/// Long writes come last.
 pub(crate) const NOT_YET: &Seen = &Err(String::new());
 
 pub(crate) fn long_writes<M: Machine>(

@@ -301,8 +301,8 @@ fn makes_sense(fit: &LineFit) -> bool {
     fit.rate.is_some() || !grows(&fit.points)
 }
 
-/// Returns `None` if the line does not describe its points, or if its fixed time is certainly
-/// negative: a part of each request was ready in advance.
+/// `None` if the line does not describe its points, or if its fixed time is certainly negative: a
+/// part of each request was ready in advance.
 fn service_model(mode: ServiceMode, fit: &LineFit, of_some_sizes: bool) -> Option<ServiceModel> {
     if fit.rms_relative_residual > MAX_FIT_ERROR || fit.intercept.high < 0.0 {
         return None;

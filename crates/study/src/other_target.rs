@@ -1,4 +1,4 @@
-//! The same requests to the device below a file system, or to two files instead of one.
+//! The same requests to the device below a file system, or to two files.
 
 use crate::context::StudyContext;
 use crate::sampler::{Entry, Sampler};
@@ -15,20 +15,19 @@ const MIN_FILE_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OtherTarget {
-    /// The device below, faster if the file system is a limit.
+    /// Faster if the file system is a limit.
     Device(String),
-    /// Two files, faster if the writers of one file share a limit.
+    /// Faster if the writers of one file share a limit.
     TwoFiles,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OtherTargetTrial {
     pub(crate) other: OtherTarget,
-    /// Requests per second there over those on the study's target.
+    /// Requests per second there over those here.
     pub(crate) ratio: Ratio,
 }
 
-/// Returns `None` without time or a target that fits the case's operation.
 pub(crate) fn try_other_target<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -95,7 +94,6 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// Returns `None` if runs fail on the other target, or are too few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

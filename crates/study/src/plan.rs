@@ -11,7 +11,7 @@ pub enum Effort {
 
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The time for the study, on the machine's clock.
+    /// On the machine's clock.
     pub budget_ns: Nanos,
     pub effort: Effort,
     /// The [`crate::experiment_ids`] to run; empty: all.

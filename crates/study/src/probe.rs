@@ -6,17 +6,17 @@ use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
 
-/// Requests per run on a machine whose runs repeat exactly.
+/// Per run, if runs repeat exactly.
 const QUIET_REQUESTS: f64 = 2000.0;
 
 const LONGEST_QUIET_NS: f64 = 10e9;
 
-/// The smallest target that fits any of the usual requests.
+/// Fits any of the usual requests.
 const MIN_BYTES: u64 = 4096;
 
 const SHORTEST_RUN_NS: f64 = 30e6;
 
-/// The share of the budget for one run: longer studies see effects that settle slowly.
+/// Of the budget, for one run: longer studies see effects that settle slowly.
 const RUN_SHARE: f64 = 3e-4;
 
 /// A probing run is longer than a burst of throttled requests.
@@ -25,12 +25,12 @@ const PROBE_RUN_NS: Nanos = 150_000_000;
 /// A probing run takes at most one part in this many of what may still be written.
 const PARTS_OF_ALLOWANCE: u64 = 50;
 
-/// The minimum length of a probing run, in rounds of the requests outstanding.
+/// Of a probing run, in rounds of the requests outstanding.
 const MIN_TURNS: u64 = 8;
 
 const BURSTY_SAMPLES: usize = 2;
 
-/// The flush rate until measured, in bytes per second: low, so no flush takes long.
+/// Until measured, in bytes per second: low, so no flush takes long.
 const PROBE_FLUSH: f64 = 4e6;
 
 const BURSTS_A_RUN: u64 = 2;
@@ -44,7 +44,6 @@ const PROBES: [(u32, u32, Pattern); 4] = [
     (1 << 20, 2, Pattern::Seq),
 ];
 
-/// Refuses a target smaller than a page.
 pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<StudyContext> {
     let facts = sampler.machine.target_facts(sampler.target);
     if facts.size_bytes < MIN_BYTES {
@@ -98,8 +97,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     Ok(setting)
 }
 
-/// Measures an operation's speed and its shortest mean request time in ns; counts the runs in
-/// bursts.
+/// Returns the speed and the shortest mean request time in ns; counts the runs in bursts.
 fn probe_one<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

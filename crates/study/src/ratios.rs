@@ -5,7 +5,6 @@ use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
 /// With fewer pairs, the variance pooled over all points is used.
 const FEW_PAIRS: usize = 5;
 
-/// One run of each suffices if runs repeat exactly.
 pub(crate) fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let of_one_run =
         || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());

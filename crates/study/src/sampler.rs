@@ -19,7 +19,7 @@ const ROUND_RUNS: f64 = 4.0;
 
 const ROUNDS_A_RUN: f64 = 6.0;
 
-/// The longest run of fast requests, if runs are repeated.
+/// For fast requests, if runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
 pub(crate) const PRECISION: f64 = 0.03;
@@ -37,12 +37,12 @@ pub(crate) struct Entry {
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
     request_times: Option<RequestTimes>,
-    /// The spread between runs of similar points, once known.
+    /// Between runs of similar points, once known.
     common: Option<Spread>,
     /// Cached: the statistics cost more than some runs.
     point: OnceCell<Point>,
     estimate: OnceCell<Option<Estimate>>,
-    /// The interval of all visits, in bytes per second, if they disagree.
+    /// Of all visits, in bytes per second, if they disagree.
     visits: Option<[f64; 2]>,
 }
 
@@ -87,7 +87,7 @@ impl Entry {
         self.common.is_some()
     }
 
-    /// Returns the kind of spread: the page cache and the device each have their own.
+    /// The page cache and the device each have their own spread.
     fn kind(&self) -> (bool, bool) {
         (self.workload.writes(), self.workload.buffering.is_direct())
     }
@@ -140,7 +140,7 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
-    /// Workloads of which one round of requests takes too long.
+    /// Workloads with too long a round.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
@@ -150,7 +150,7 @@ pub(crate) struct Sampler<'a, M: Machine> {
     whole: StripeShape,
     shape: StripeShape,
     seed: u64,
-    /// The time of a sample beyond its run, in ns.
+    /// Of a sample beyond its run, in ns.
     pub(crate) overhead: f64,
     pub(crate) bursty: bool,
     ended: [Nanos; 2],
@@ -223,7 +223,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// Returns the time at a share of the budget; unlimited without noise.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;
@@ -236,7 +235,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// Returns `None` if the cell would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share = cell
@@ -401,8 +399,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// If visits to a workload disagree, the target changed between them, and an interval covers
-    /// them.
+    /// If visits disagree, the target changed between them, and an interval covers them.
     pub(crate) fn unite_visits(&mut self) {
         if !self.noisy {
             return;
@@ -431,7 +428,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Returns the new index of each remaining entry.
+    /// Returns the new indices.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self

@@ -1,4 +1,4 @@
-//! The choice and the order of the cells that fit the budget, and the refinement of grids.
+//! Choice and order of the cells that fit the budget.
 
 use crate::answer::sides;
 use crate::confirm::candidates;
@@ -17,22 +17,22 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// The share of the budget for the grid; points that need more runs get the rest.
+/// Of the budget; points that need more runs get the rest.
 const GRID_SHARE: f64 = 0.58;
 
-/// The share by which every point has had its first runs.
+/// By then, every point has had its first runs.
 const FIRST_SHARE: f64 = 0.42;
 
-/// The share by which the deciding points have had their first runs, however long the grid took.
+/// By then, the deciding points have had their first runs, however long the grid took.
 const SPREAD_SHARE: f64 = 0.66;
 
-/// The share by which the deciding points have reached [`FIRST_PRECISION`].
+/// By then, the deciding points have reached [`FIRST_PRECISION`].
 const DECISIVE_SHARE: f64 = 0.48;
 
-/// The share by which the sizes around half-power points have run.
+/// By then, the sizes around half-power points have run.
 const REFINE_SHARE: f64 = 0.52;
 
-/// The shares of the budget at which the most uncertain points start, and measuring ends.
+/// When the most uncertain points start, and when measuring ends.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 
 const FIRST_PRECISION: f64 = 0.15;
@@ -45,12 +45,12 @@ const REFINE_RUNS: u32 = 2;
 
 const FIRST_RUNS: u32 = 3;
 
-/// The share of the budget for the points every answer needs.
+/// For the points every answer needs.
 const OVERRUN_SHARE: f64 = 2.0;
 
 const MIN_POINTS: usize = 16;
 
-/// The time per run for opening files, preparing caches and writing back dirty data.
+/// Per run, to open files, prepare caches and write back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
 /// Weights within this range are measured together, in random order.
@@ -207,7 +207,7 @@ fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     weights
 }
 
-/// Counts instructions in separate runs: a counter slows the run.
+/// In separate runs: a counter slows the run.
 fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]) -> Result<()> {
     if !sampler.machine.capabilities().counts_instructions {
         return Ok(());

@@ -63,7 +63,7 @@ pub(crate) fn reach(
     })
 }
 
-/// Makes sentences and merges equal ones: `Reads and writes gain nothing from polling.`
+/// Merges equal ones: `Reads and writes gain nothing from polling.`
 pub(crate) fn statements(all: Vec<(OpKind, String)>) -> Vec<String> {
     let mut merged: Vec<(String, Vec<OpKind>)> = Vec::new();
     for (op, text) in all {

@@ -11,11 +11,11 @@ use measure::stats::Verdict;
 use results::{Burst, FELL, RandomBurst};
 use workload::{OpKind, Stop, Workload};
 
-/// A disk sorts the writes in its cache if they are this many times as fast as random reads: both
-/// need the same seeks.
+/// Writes this many times as fast as random reads were sorted in the disk's cache: both need the
+/// same seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
-/// The next attempt to see the end of a burst is longer by this factor.
+/// Each attempt to see the end of a burst is this much longer.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
@@ -91,7 +91,6 @@ fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     above || entry.samples().iter().any(fell)
 }
 
-/// Returns the burst and the lasting entry.
 fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Option<(Burst, usize)>> {
     let entry = &sampler.entries[peak];
     let (workload, shape) = (entry.workload.clone(), entry.shape.clone());
@@ -128,7 +127,7 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
-    /// Requests per second before the fall.
+    /// Before the fall.
     iops: f64,
     length_ns: Nanos,
 }

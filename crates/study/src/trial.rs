@@ -1,4 +1,4 @@
-//! Trials: a single change to a workload that distinguishes between bottlenecks.
+//! Single changes to a workload that distinguish between bottlenecks.
 
 use crate::case::{Case, GAIN, Variant};
 use crate::confirm::{MIN_RUNS, measure_chosen};
@@ -13,12 +13,12 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 const TRIALS_SHARE: f64 = 0.70;
 
-/// The share of the budget by which the search for a deeper peak ends.
+/// Ends the search for a deeper peak.
 const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
-/// Runs of a trial, before the remaining time is divided.
+/// Of a trial, before the remaining time is divided.
 const RUNS: u32 = 4;
 
 const UNDECIDED_WEIGHT: f64 = 3.0;
@@ -71,7 +71,6 @@ pub(crate) fn best_random<M: Machine>(
     rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
-/// Returns `None` if the change is invalid or the target too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

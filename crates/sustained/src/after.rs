@@ -9,8 +9,8 @@ use crate::series::SeriesPoint;
 use machine::{Engine, Machine, Nanos, Result};
 use workload::{Pattern, Stop, Workload};
 
-/// The maximum shares of the fast writes' time and of the time left that the first rest may take,
-/// and the growth of the next.
+/// The first rest's maximum shares of the fast writes' time and of the time left, and the growth of
+/// the next.
 const FAST_SHARE: f64 = 0.5;
 const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;
@@ -62,7 +62,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Returns the seconds; for a kept rest, those of the earlier process.
+    /// For a kept rest, returns the earlier process's seconds.
     pub(crate) fn rest(&mut self, seconds: f64) -> Result<f64> {
         if let Some(kept) = self.writer.kept_rest()? {
             self.report("resting", 0.0)?;
@@ -89,7 +89,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(Some(Recovery { rest_s, fast_bytes, middle_bytes, cut_short }))
     }
 
-    /// Returns `true` if a limit ended the writes before the lasting rate.
+    /// `true` if a limit ended the writes before the lasting rate.
     pub(crate) fn until_fallen(
         &mut self,
         falls: &Falls,

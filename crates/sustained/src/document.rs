@@ -101,7 +101,7 @@ pub struct WearChange {
 }
 
 impl WearChange {
-    /// Compares wear before and after a run; `earlier` is that of its parts before an interruption.
+    /// `earlier` is of the run's parts before an interruption.
     pub fn of(
         before: Vec<Wear>,
         after: Vec<Wear>,

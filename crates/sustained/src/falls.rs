@@ -1,4 +1,4 @@
-//! The falls of a rate: each ends a store behind a fast beginning.
+//! Each fall of the rate ends a store behind a fast beginning.
 
 use crate::level::{Level, bytes_at};
 use crate::series::SeriesPoint;
@@ -18,7 +18,7 @@ impl Falls {
         self.middle.unwrap_or(self.fast).to_bytes as f64
     }
 
-    /// Returns the bytes at the fast and at the middle rate.
+    /// Returns bytes at the fast and the middle rate.
     pub(crate) fn split(&self, points: &[SeriesPoint]) -> [f64; 2] {
         let fast = self.fast.bytes_per_s;
         let Some(middle) = self.middle.map(|middle| middle.bytes_per_s) else {

@@ -1,5 +1,4 @@
-//! The lasting rate with more of the target filled: a drive then has a smaller write cache and less
-//! spare space for garbage collection.
+//! A fuller drive has a smaller write cache and less spare space for garbage collection.
 
 use crate::document::{FillResult, Recovery, SustainedResult, Unseen};
 use crate::level::levels;
@@ -11,11 +10,11 @@ use crate::writer::rotating;
 use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};
 
-/// The rest if the store's time is unknown.
+/// If the store's time is unknown.
 const REST_S: f64 = 60.0;
-/// A rest is longer than the store needs by this factor.
+/// A factor on what the store needs.
 const LONGER: f64 = 1.1;
-/// The maximum share of the time left.
+/// Of the time left.
 const REST_SHARE: f64 = 0.5;
 
 pub(crate) fn unseen(
@@ -71,7 +70,6 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Returns `false` if a limit ended the fill.
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);
@@ -90,7 +88,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(true)
     }
 
-    /// Returns bytes and times counted from the call, and whether the rate has fallen and stays.
+    /// Counts bytes and times from the call.
     fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
         let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.measured());
         let mut series = Series::default();

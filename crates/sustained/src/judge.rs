@@ -7,11 +7,10 @@ use crate::steady::{SteadyCheck, Unsteady, WINDOW, steady_state};
 use machine::Nanos;
 
 const MIN_LAST_STEPS: usize = 25;
-/// The minimum length of the last level, as a share of the time before it: a drive may have a
-/// second, slower stage.
+/// The last level's minimum share of the time before it: a drive may have a second, slower stage.
 pub(crate) const LAST_SHARE: f64 = 0.5;
-/// The minimum length of the last level as a share of the given time, up to a limit: a small cache
-/// before a large one fills at once.
+/// Its minimum share of the given time, up to a limit: a small cache before a large one fills at
+/// once.
 const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
 /// Heat explains a fall at most this far below the run's maximum.

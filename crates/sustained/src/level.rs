@@ -1,5 +1,4 @@
-//! Levels: stretches with a rate of their own, from the change points of
-//! [`measure::stats::phases`].
+//! Stretches with a rate of their own, from the change points of [`measure::stats::phases`].
 
 use crate::saw_tooth::saw_tooth;
 use crate::series::SeriesPoint;
@@ -69,13 +68,13 @@ fn blocks(points: &[SeriesPoint]) -> Vec<Block> {
     all
 }
 
-/// Returns how many of `bytes`, which took `seconds`, moved at `fast`, and how many at `slow`.
+/// Returns how many of `bytes`, which took `seconds`, moved at `fast`; the rest moved at `slow`.
 pub(crate) fn bytes_at(fast: f64, slow: f64, bytes: f64, seconds: f64) -> f64 {
     ((seconds - bytes / slow) / (1.0 / fast - 1.0 / slow)).clamp(0.0, bytes)
 }
 
-/// Returns the levels in order; one if the rate did not change. A change within a point is located
-/// by its time at both rates. Teeth at the end are one level.
+/// One level if the rate did not change. A change within a point is located by its time at both
+/// rates; teeth at the end are one level.
 pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     let Some(teeth) = saw_tooth(points) else { return plain(points) };
     let mut all = plain(&points[..teeth.from]);
@@ -126,7 +125,7 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Returns the fractional index at which the rate changed.
+/// A fractional index.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();

@@ -1,8 +1,5 @@
-//! Measures storage after its caches and its credit.
-//!
-//! [`sustain()`] writes at full speed until the lasting rate is known; [`pts`] runs SNIA's
-//! performance tests. [`levels`], [`reserves`] and [`steady_state`] are pure functions of the
-//! measurements.
+//! Measures storage after its caches and its credit: [`sustain()`] writes until the lasting rate is
+//! known; [`pts`] runs SNIA's performance tests.
 
 mod after;
 mod document;

@@ -1,4 +1,4 @@
-//! Looks at the rate of writes for a limited time, without rests.
+//! Writes for a limited time, without rests.
 
 use crate::falls::cliff;
 use crate::level::{Level, levels};
@@ -13,7 +13,7 @@ use workload::Workload;
 pub struct LookLimits {
     pub for_ns: Nanos,
     pub max_written: u64,
-    /// The length of a step, which is one point of the result.
+    /// Of a step, which is one point.
     pub step_ns: Nanos,
 }
 
@@ -25,7 +25,7 @@ pub struct Look {
     pub written_bytes: u64,
     pub took_s: f64,
     pub out_of_bytes: bool,
-    /// The length of a sustained run that shows what follows the last level, if known.
+    /// The run length that shows what follows the last level, if known.
     pub needs_s: Option<f64>,
 }
 

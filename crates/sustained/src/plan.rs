@@ -18,9 +18,9 @@ pub struct SustainPlan {
     /// [`Pattern::Seq`] or [`Pattern::Random`].
     pub pattern: Pattern,
     pub depth: u32,
-    /// The length of a step, which is one point of the result.
+    /// Of a step, which is one point.
     pub step_ns: Nanos,
-    /// Also measure with these percentages of the target filled, ascending.
+    /// Percentages of the target to fill and measure, ascending.
     pub fills: Vec<u8>,
     /// Bytes that may be written over the drive's life, if known.
     pub endurance_bytes: Option<u64>,

@@ -1,5 +1,5 @@
-//! The store behind a fast beginning: writes fill it or requests spend it. The model is a token
-//! bucket: full, it passes the fast rate; empty, the slow one. Two in a row make three levels.
+//! A store is a token bucket: full, it passes the fast rate; empty, the slow one. Two in a row make
+//! three levels.
 
 use crate::document::Recovery;
 use crate::falls::{Falls, falls};
@@ -7,9 +7,9 @@ use crate::level::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A credit explains a recovery if its prediction has at most this relative error. The second holds
-/// if the slow rate is [`CLEAR_SHARE`] of the fast one or more: a cache emptied at the slow rate
-/// would then bring back clearly less.
+/// A credit predicts a recovery with at most this relative error. The second holds if the slow rate
+/// is [`CLEAR_SHARE`] of the fast one or more: a cache emptied at the slow rate would then bring
+/// back clearly less.
 const CREDIT_FITS: [f64; 2] = [0.03, 0.1];
 const CLEAR_SHARE: f64 = 0.2;
 /// A recovery is complete from this share on; below [`NOTHING`] it is noise.
@@ -53,12 +53,12 @@ pub struct Reserve {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reserves {
     pub first: Reserve,
-    /// The store that ends at the second fall, if there is one.
+    /// It ends at the second fall.
     pub second: Option<Reserve>,
 }
 
-/// Fits the model to levels and to what rests brought back. `None` without a cliff. A `rotating`
-/// disk has no credit: its memory always empties at the platters' rate, which looks the same.
+/// Fits the model to levels and rests. `None` without a cliff. A `rotating` disk has no credit: its
+/// memory always empties at the platters' rate, which looks the same.
 pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Option<Reserves> {
     let falls = falls(levels)?;
     let last = Store::of(&falls, recoveries, rotating);

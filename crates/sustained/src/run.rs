@@ -96,15 +96,15 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// Returns whether the rate has fallen and stays, or the rests need the bytes left.
+    /// Waits less if the rests need the bytes left.
     pub(crate) fn has_settled(&self, series: &Series) -> bool {
         let most =
             if self.writer.left() < self.plan.max_written / 2 { 0 } else { self.plan.for_ns };
         has_settled(series.points(), most)
     }
 
-    /// Handles the time between two processes, in which the target rested: if the rate had fallen
-    /// before, leaves out the writes until it has fallen again.
+    /// The target rested between two processes: if the rate had fallen before, leaves out the
+    /// writes until it has fallen again.
     pub(crate) fn fills_gap(&mut self, series: &Series) -> Result<bool> {
         let Some(falls) = falls(&levels(series.points())) else {
             self.rested = true;

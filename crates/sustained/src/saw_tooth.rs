@@ -1,16 +1,15 @@
-//! A rate that rises and falls in turn, as when a drive gets too hot and cools again and again.
+//! A rate that rises and falls in turn, as when a drive gets too hot and cools again.
 
 use crate::series::SeriesPoint;
 use measure::stats;
 
 /// Fewer stretches may be a change of level.
 const STRETCHES: usize = 5;
-/// The maximum ratio of the low rate to the high one.
+/// Maximum ratio of the low rate to the high one.
 const TOOTH: f64 = 0.85;
-/// The minimum mean number of points per stretch: single ones are noise.
+/// Minimum mean points per stretch: single ones are noise.
 const LENGTH: usize = 3;
-/// A first stretch longer than the others by this factor is not a tooth: a cold drive or a full
-/// credit.
+/// A first stretch longer by this factor is not a tooth: a cold drive or a full credit.
 const LONG_BEGINNING: usize = 2;
 /// Changes within this share of high minus low on each side of the middle do not count.
 const HYSTERESIS: f64 = 0.15;
@@ -56,7 +55,7 @@ pub(crate) fn saw_tooth(points: &[SeriesPoint]) -> Option<SawTooth> {
     Some(SawTooth { from, rates: [false, true].map(|high| usual(&rates, from, &stretches, high)) })
 }
 
-/// Returns the starts of the stretches, and whether their rate is high.
+/// The starts, and whether the rate is high.
 fn stretches(rates: &[f64], low: f64, high: f64) -> Vec<(usize, bool)> {
     let (middle, band) = ((low + high) / 2.0, (high - low) * HYSTERESIS);
     let mut all: Vec<(usize, bool)> = vec![(0, rates[0] >= middle)];
@@ -71,7 +70,7 @@ fn stretches(rates: &[f64], low: f64, high: f64) -> Vec<(usize, bool)> {
     all
 }
 
-/// Returns the median, because points that hold a change have a rate in between.
+/// The median, because points that hold a change have a rate in between.
 fn usual(rates: &[f64], from: usize, stretches: &[(usize, bool)], high: bool) -> f64 {
     let of_kind = |index: usize| {
         stretches.iter().rfind(|one| one.0 <= index).is_some_and(|one| one.1 == high)

@@ -85,7 +85,7 @@ fn of_level(result: &SustainedResult, level: &Level) -> String {
     }
 }
 
-/// Returns the length of a level in the unit that matters: bytes of a cache, time of a credit.
+/// In the unit that matters: bytes of a cache, time of a credit.
 fn extent(result: &SustainedResult, level: &Level) -> String {
     let credit = result.reserve.is_some_and(|one| one.kind == ReserveKind::Credit);
     if credit || counts(result) {

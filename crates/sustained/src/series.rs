@@ -72,9 +72,9 @@ impl MaxBy for Option<f64> {
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     points: Vec<SeriesPoint>,
-    /// The pushed points per kept point, minus one.
+    /// Pushed points per kept point, minus one.
     merged: u32,
-    /// The pushed points in the last kept one.
+    /// Pushed points in the last kept one.
     last: u32,
 }
 

@@ -9,8 +9,7 @@ use machine::units::show_size;
 use results::compare::{Measure, Measurement, Reading, Side};
 
 impl SustainedResult {
-    /// Returns the rate and the 99th percentile at first and at the end; without a fall they are
-    /// equal.
+    /// Returns rate and 99th percentile at first and at the end; without a fall they are equal.
     pub fn side(&self, name: &str) -> Side {
         let exact = self.target.kind == TargetKind::Simulated;
         let of = |when: &str, level: &Level| {
@@ -44,7 +43,7 @@ impl SustainedResult {
 }
 
 impl PtsResult {
-    /// Returns the value of each reported cell, with one run per round of the steady-state window.
+    /// Returns each reported cell's value, with one run per round of the steady-state window.
     pub fn side(&self, name: &str) -> Side {
         Side {
             name: name.into(),

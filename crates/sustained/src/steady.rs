@@ -1,7 +1,5 @@
-//! Steady state: SNIA's rule, and a stricter one.
-//!
-//! The rule uses five values. A slow drift, teeth of a saw that happen to fit, or two levels in
-//! turn can satisfy it. The stricter check uses all values within the five rounds.
+//! SNIA's rule uses five values, so a slow drift, fitting teeth of a saw, or two levels in turn can
+//! satisfy it. A stricter check uses all values within the five rounds.
 
 use measure::stats;
 use schemars::JsonSchema;
@@ -9,10 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// Rounds of SNIA's measurement window.
 pub const WINDOW: usize = 5;
-/// The maximum range of the values in the window, in percent of their mean (SNIA PTS 2.0.2, 2.1.24
-/// "Steady State").
+/// Maximum range in the window, in percent of the mean (SNIA PTS 2.0.2, 2.1.24 "Steady State").
 pub const MAX_RANGE_PERCENT: f64 = 20.0;
-/// The maximum rise of the best linear fit over the window, in percent of the mean.
+/// Maximum rise of the best linear fit over the window, in percent of the mean.
 pub const MAX_SLOPE_PERCENT: f64 = 10.0;
 /// For the stricter check.
 const MIN_VALUES: usize = 20;
@@ -21,11 +18,11 @@ const MIN_VALUES: usize = 20;
 /// correlation in fewer than 1 of 500 windows of 60 values.
 const PATTERN: f64 = 0.45;
 const MATTERS: f64 = 0.06;
-/// The maximum spread of noise, from the 10th to the 90th percentile, as a share of the mean.
+/// Of noise, from the 10th to the 90th percentile, as a share of the mean.
 const MAX_SPREAD: f64 = 0.3;
-/// The maximum drift over the window, as a share, if beyond noise.
+/// Over the window, as a share, if beyond noise.
 const MAX_DRIFT: f64 = 0.03;
-/// The drift that is beyond noise, in standard errors of the slope.
+/// Beyond noise, in standard errors of the slope.
 const DRIFT_SIGMAS: f64 = 4.0;
 
 /// Whether a window is in steady state.
@@ -78,8 +75,8 @@ impl Unsteady {
     }
 }
 
-/// Judges the last [`WINDOW`] of `rounds`, values of whole rounds; `None` with fewer. `within` are
-/// values of shorter, equal stretches in the same window, and may be empty.
+/// Judges the last [`WINDOW`] of `rounds`; `None` with fewer. `within` are values of shorter, equal
+/// stretches in the same window, and may be empty.
 ///
 /// ```
 /// let check = sustained::steady_state(&[100.0, 104.0, 99.0, 101.0, 98.0], &[]).unwrap();

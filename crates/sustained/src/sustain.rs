@@ -9,8 +9,8 @@ use crate::writer::{Writer, check_writable};
 use machine::{Error, Machine, Result};
 use results::Program;
 
-/// Writes to a target past its caches and its credit. `on_step` is called after each step and each
-/// second of a rest, and `false` ends the run. `keep` gets the result every 30 s.
+/// Writes past caches and credit. `on_step` is called after each step and each second of a rest,
+/// and `false` ends the run. `keep` gets the result every 30 s.
 ///
 /// # Errors
 /// An unwritable target, or a failed first request. Later failures or an interrupt end the run with

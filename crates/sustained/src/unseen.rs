@@ -8,7 +8,7 @@ use crate::plan::{FIRST_REST_S, FIRST_SHARE};
 use crate::series::SeriesPoint;
 use machine::{TargetFacts, TargetKind};
 
-/// Returns the time after which a run sees the end of a reported burst credit, if later than this.
+/// When a run sees the end of a reported burst credit, if later than this.
 fn credit_needs_s(facts: &TargetFacts, passed_s: f64) -> Option<f64> {
     let bursts = facts.layers.iter().flat_map(|layer| &layer.facts.bursts);
     let credit_s = bursts.map(|burst| burst.lasts_s).fold(0.0, f64::max);
@@ -19,8 +19,7 @@ fn whole_needs_s(facts: &TargetFacts, last: &Level) -> f64 {
     facts.size_bytes as f64 / last.bytes_per_s / FIRST_SHARE
 }
 
-/// Returns the time after which a run sees past a level, if known. A test file says nothing about
-/// the drive's size.
+/// When a run sees past the level, if known. A test file says nothing about the drive's size.
 pub(crate) fn needed_s(facts: &TargetFacts, last: &Level, written: u64) -> Option<f64> {
     let whole = facts.kind != TargetKind::TestFile && written < facts.size_bytes;
     credit_needs_s(facts, last.to_s).or_else(|| whole.then(|| whole_needs_s(facts, last)))

@@ -20,9 +20,9 @@ pub(crate) struct Writer<'m, M: Machine> {
     /// The end of the space that steps write.
     space: u64,
     measured: u64,
-    /// The maximum bytes that steps of killed processes may have written.
+    /// What steps of killed processes may have written at most.
     lost: u64,
-    /// The maximum bytes of a step.
+    /// Bytes of a step.
     largest: u64,
     max_written: u64,
     steps: u64,
@@ -76,8 +76,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         (self.machine.now() - self.began) as f64 * 1e-9
     }
 
-    /// Returns `None` after the last step: the gap is kept, and the cut-off step may have written
-    /// `most`.
+    /// `None` after the last step: the gap is kept, and the cut-off step may have written `most`.
     fn recall(&mut self, most: u64) -> Result<Option<Kept>> {
         let was_cut_off = self.log.is_cut_off();
         loop {
@@ -112,7 +111,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.log.keep(&Kept::Rested { seconds });
     }
 
-    /// Returns `None` if not even one request may be written.
     pub(crate) fn step(
         &mut self,
         workload: &Workload,
@@ -239,7 +237,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         all
     }
 
-    /// Never repeats a run, unlike `measure::sample`, since each repeat would write again.
+    /// Unlike `measure::sample`, never repeats a run, which would write again.
     fn run(&self, workloads: &[&Workload]) -> Result<Vec<Sample>> {
         let facts = &self.facts;
         let mut sources = workloads

@@ -130,7 +130,7 @@ impl Tried {
         self.differences.iter().filter(|one| one.measure.is_rate())
     }
 
-    /// Returns the mean gain over the workloads, as a logarithm.
+    /// The mean over the workloads, as a logarithm.
     pub(crate) fn gain(&self) -> f64 {
         let logs: Vec<f64> = self.rates().map(|one| (one.change_percent / 100.0).ln_1p()).collect();
         if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }

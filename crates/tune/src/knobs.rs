@@ -13,7 +13,7 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Returns the engine for several requests outstanding per thread.
+    /// For several requests outstanding per thread.
     pub fn deep_engine(&self) -> Engine {
         Engine::asynchronous(self.engines)
     }
@@ -25,11 +25,11 @@ pub struct WorkloadKnob {
     pub about: &'static str,
     pub value: fn(&Workload) -> String,
     pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
-    /// Returns the workload with the value; `None` if that is invalid.
+    /// `None` if the value is invalid.
     pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,
-    /// Returns how the value can lose data; `None` if it cannot.
+    /// How the value can lose data.
     pub risk: fn(&Workload, &str) -> Option<String>,
-    /// Returns the changes to a program that give it the value.
+    /// Changes to a program for the value.
     pub keep: fn(&str, &Scene<'_>) -> Vec<Keep>,
 }
 
@@ -216,7 +216,7 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
     },
 };
 
-/// Returns the bytes by which the partition starts past a 4 KiB boundary.
+/// Bytes past a 4 KiB boundary at which the partition starts.
 fn straddle(layers: &[Layer]) -> u64 {
     layers
         .iter()

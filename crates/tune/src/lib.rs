@@ -1,5 +1,5 @@
-//! Finds settings worth changing: a [`Plan`] lists trials, [`tune`] runs them interleaved on a
-//! [`Subject`], which must restore all settings; the result is a [`Tuning`].
+//! Finds settings worth changing: [`tune`] runs the trials of a [`Plan`] interleaved on a
+//! [`Subject`], which must restore all settings.
 
 mod document;
 pub mod knobs;

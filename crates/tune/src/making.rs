@@ -4,7 +4,7 @@
 use machine::units::{KIB, parse_size};
 use machine::{Alternative, Keep, Knob, Layer, Matters, TargetFacts};
 
-/// The block size of ext4; a stride is counted in blocks.
+/// A stride is counted in blocks.
 const EXT4_BLOCK: u64 = 4 * KIB;
 
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
@@ -27,7 +27,6 @@ impl Stripe {
     }
 }
 
-/// Returns `None` if the file system has no option for stripes.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))
@@ -62,7 +61,7 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     [Some(partition), made.map(keep_mkfs)].into_iter().flatten().collect()
 }
 
-/// Returns the knob for the chunk size, if halfpower stripes the target.
+/// Returns the chunk-size knob, if halfpower stripes the target.
 pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     let is_stripe =
         facts.members > 1 && facts.raid5.is_none() && facts.shared_by_members().is_none();
@@ -80,7 +79,7 @@ pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     })
 }
 
-/// Returns a chunk size, with commands that create such an array and its file system.
+/// Includes commands that create such an array and its file system.
 pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
     let bytes = parse_size(value).unwrap_or(0);
     let members = u64::from(facts.members);

@@ -34,7 +34,7 @@ impl std::str::FromStr for Wanted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Machine(usize),
-    /// A workload knob, by its index in [`KNOBS`].
+    /// By its index in [`KNOBS`].
     Workload(usize),
 }
 
@@ -55,7 +55,7 @@ pub struct Trial {
 /// What a [`Plan`] is made from.
 pub struct Scope<'a> {
     pub knobs: &'a [Knob],
-    /// Returns the alternative for a machine knob's value that the table does not offer.
+    /// For a machine knob's value that the table does not offer.
     pub value: &'a dyn Fn(usize, &str) -> Alternative,
     pub scene: Scene<'a>,
 }
@@ -64,9 +64,9 @@ pub struct Scope<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
     pub name: String,
-    /// The options for `halfpower compare`, such as `--postmark FILE`.
+    /// For `halfpower compare`, such as `--postmark FILE`.
     pub options: String,
-    /// The options after the target in an arm of `compare`; `None` if an arm is only a target.
+    /// After the target in an arm of `compare`; `None`: an arm is only a target.
     pub arm_options: Option<String>,
     /// Workloads with such requests; they decide which knobs matter.
     pub like: Vec<Workload>,
@@ -288,12 +288,12 @@ impl Plan {
         self.left_out.push(LeftOut { knob: knob.into(), of: of.into(), why: why.into() });
     }
 
-    /// Returns the number of questions over all trials.
+    /// Counts the questions of all trials.
     pub fn asked(&self) -> usize {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }
 
-    /// Returns the time of all minimum blocks; `None` if runs end after an amount of data or work.
+    /// Time of all minimum blocks; `None` if runs end after an amount of data or work.
     pub fn min_ns(&self, noisy: bool) -> Option<Nanos> {
         if self.whole.is_some() {
             return None;
@@ -308,12 +308,12 @@ impl Plan {
         Some(runs? * 4 * blocks)
     }
 
-    /// Returns the trials for display and the document.
+    /// For display and the document.
     pub fn steps(&self) -> Vec<Step> {
         self.trials.iter().map(Step::of).collect()
     }
 
-    /// Returns a machine knob's planned values, for the journal.
+    /// A machine knob's planned values, for the journal.
     pub fn values_of(&self, knob: usize) -> Vec<String> {
         let of = |trial: &&Trial| trial.change == Change::Machine(knob);
         self.trials.iter().filter(of).map(|trial| trial.to.value.clone()).collect()
@@ -328,7 +328,7 @@ fn align(workload: &Workload, scene: &Scene<'_>) -> u32 {
     }
 }
 
-/// Returns how a knob is wanted; `Some(None)` if all are.
+/// `Some(None)` if all knobs are wanted.
 fn asked_for<'a>(knob: &str, wanted: &'a [Wanted]) -> Option<Option<&'a Wanted>> {
     if wanted.is_empty() {
         Some(None)

@@ -7,17 +7,17 @@ use workload::{Pattern, Workload};
 pub struct Profile {
     pub name: &'static str,
     pub about: &'static str,
-    /// The source of its sizes and mix.
+    /// Of its sizes and mix.
     pub source: &'static str,
-    /// Settings chosen by halfpower because no source gives them.
+    /// Chosen by halfpower because no source gives them.
     pub own: &'static str,
-    /// The published limit for the 99th percentile of latency; only for a single workload.
+    /// The published limit of the 99th percentile; only for a single workload.
     pub p99_ns: Option<Nanos>,
     workloads: fn(deep: Engine) -> Vec<Workload>,
 }
 
 impl Profile {
-    /// Returns the workloads; `deep` is the engine that keeps several requests outstanding.
+    /// `deep` is the engine that keeps several requests outstanding.
     pub fn workloads(&self, deep: Engine) -> Vec<Workload> {
         (self.workloads)(deep)
     }

@@ -6,7 +6,7 @@ use machine::with_settings;
 /// The target as named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The paths; several form a stripe.
+    /// Several form a stripe.
     pub places: Vec<String>,
     pub options: Vec<String>,
 }

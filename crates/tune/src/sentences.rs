@@ -51,8 +51,7 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
     said
 }
 
-/// Returns a sentence if a single change gained more. The two were measured at different times, so
-/// the sentence claims no more.
+/// The two were measured at different times, so the sentence claims little.
 fn better_alone(tuning: &Tuning, combination: &Tried) -> Option<String> {
     let helped = tuning.tried.iter().filter(|one| one.outcome == Outcome::Helps);
     let best = helped.max_by(|a, b| a.gain().total_cmp(&b.gain()))?;

@@ -14,7 +14,7 @@ use results::compare::{
 use results::{Program, RateChange};
 use workload::Workload;
 
-/// Share of the time.
+/// Of the time.
 const FOR_COMBINATION: f64 = 0.2;
 
 /// Applies settings and runs workloads.
@@ -71,7 +71,7 @@ struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
     is_whole: bool,
-    /// The run with the longest warm-up, per question and arm.
+    /// With the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
     /// Runs with the current setting by question, and the bytes that they moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
@@ -131,7 +131,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// Warns about each question in which the current setting did not keep its rate.
+    /// Warns if the current setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
@@ -318,7 +318,6 @@ impl Question {
     }
 }
 
-/// Skips changes that do not apply.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
         Change::Workload(knob) => {
@@ -328,7 +327,6 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// Pairs each difference with its question.
 fn differences(
     questions: &[Question],
     whole: Option<&Whole>,
@@ -445,7 +443,7 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     }
 }
 
-/// Returns the best value of each knob; of two knobs that reset one another, the better.
+/// The best value of each knob; of two knobs that reset one another, the better.
 fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
     let mut helped: Vec<(f64, &Trial)> = plan
         .trials

@@ -1,4 +1,4 @@
-//! How the advertised rate of several parts comes about.
+//! Formulas of advertised rates.
 
 use machine::units::show_rate;
 

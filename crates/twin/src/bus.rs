@@ -1,4 +1,4 @@
-//! A bus shared by several drives, phase by phase.
+//! A drive bus, phase by phase.
 
 use crate::event::Wake;
 use crate::units::us;
@@ -18,7 +18,7 @@ pub struct BusKind {
     pub select_us: f64,
     pub reselect_us: f64,
     pub select_end_us: f64,
-    /// The adapter's messages: identify and queue tag.
+    /// Identify and queue tag.
     pub message_out_us: f64,
     pub command_us: f64,
     /// The drive's messages around a disconnect.
@@ -139,7 +139,7 @@ impl From<&BusKind> for BusTimes {
 }
 
 impl BusTimes {
-    /// Returns the time of a data phase on the wire.
+    /// Returns the time on the wire.
     pub fn data(&self, bytes: u64, write: bool) -> Nanos {
         bytes * if write { self.out_ps } else { self.in_ps } / 1000
     }
@@ -153,7 +153,7 @@ pub(crate) enum Connect {
 
 pub(crate) struct Bus {
     pub times: BusTimes,
-    /// The device that holds the bus, and the event at the end of its connection.
+    /// The device, and the event that ends its connection.
     pub holder: Option<(u32, Wake)>,
     pub waiting: VecDeque<(u32, Connect)>,
     pub phases: PhaseTimes,
@@ -172,8 +172,7 @@ impl Bus {
         }
     }
 
-    /// Runs a command in one connection, for a device that has the data or buffer space. Returns
-    /// its end.
+    /// Runs a command in one connection, as the device has the data or buffer space.
     pub fn command(&mut self, at: Nanos, bytes: u64, write: bool, pci: &mut Pci) -> Nanos {
         let (times, phases) = (self.times, &mut self.phases);
         let mut t = at + phases.add(Phase::Arbitrate, times.arbitrate);
@@ -188,7 +187,6 @@ impl Bus {
         t + phases.add(Phase::MessageIn, times.complete)
     }
 
-    /// Returns the busy time without stalls on the path to memory.
     pub fn worked(&self) -> Nanos {
         self.phases.busy().saturating_sub(self.stalled)
     }
@@ -229,12 +227,12 @@ impl Channel {
     }
 }
 
-/// An adapter between its disk buses and the I/O bus.
+/// An adapter between disk buses and the I/O bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
     pub name: String,
-    /// The rate of one adapter, over all its buses.
+    /// Of one adapter, over all its buses.
     pub bytes_per_s: f64,
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
@@ -242,7 +240,7 @@ pub struct Adapter {
     pub buses: u32,
 }
 
-/// The path to memory: each adapter limits its buses, the I/O bus limits the total.
+/// The path to memory: adapters limit their buses, the I/O bus limits the total.
 pub struct Pci {
     bus: Channel,
     adapters: Vec<Channel>,
@@ -250,7 +248,7 @@ pub struct Pci {
 }
 
 impl Pci {
-    /// Creates a path; without a rate it is never the limit.
+    /// Without a rate, the path is never the limit.
     pub fn new(bytes_per_s: Option<f64>) -> Self {
         Pci { bus: Channel::new(bytes_per_s), adapters: Vec::new(), buses_each: 1 }
     }
@@ -265,7 +263,7 @@ impl Pci {
         self.bus.busy
     }
 
-    /// Returns the busy time of the busiest adapter; `None` if adapters never limit.
+    /// Returns the time of the busiest adapter; `None` if adapters never limit.
     pub fn adapter_busy(&self) -> Option<Nanos> {
         self.adapters.iter().map(|adapter| adapter.busy).max()
     }
@@ -275,14 +273,14 @@ impl Pci {
         self.adapters.iter_mut().for_each(Channel::rest);
     }
 
-    /// Returns the earliest end of a transfer from `start`.
+    /// Returns the earliest end.
     pub fn transfer(&mut self, bus: u32, bytes: u64, start: Nanos) -> Nanos {
         let adapter = self.adapters.get_mut((bus / self.buses_each) as usize);
         let through = adapter.map_or(start, |adapter| adapter.transfer(bytes, start));
         self.bus.transfer(bytes, start).max(through)
     }
 
-    /// Returns the end of a data phase. `stalled` counts its wait for the adapter or the I/O bus.
+    /// Returns the end. `stalled` counts the wait for the adapter or the I/O bus.
     pub fn data_phase(
         &mut self,
         (bus, times, stalled): (u32, &BusTimes, &mut Nanos),

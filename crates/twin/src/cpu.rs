@@ -10,13 +10,11 @@ pub enum Work {
     Uncharged,
 }
 
-/// Cores run system work first, then program work in arrival order.
 pub struct Cpu {
     free_at: Vec<Nanos>,
     system_free_at: Vec<Nanos>,
     pub busy: Nanos,
     pub uncharged: Nanos,
-    /// When each thread's work ends, and on which core.
     threads: Vec<(Nanos, usize)>,
 }
 
@@ -57,15 +55,14 @@ impl Cpu {
         self.threads.clear();
     }
 
-    /// Runs work on the first free core; returns its end. Program work that has started keeps its
-    /// end: system work preempts the core's next work.
+    /// Program work that has started keeps its end: system work preempts the core's next work.
     pub fn work(&mut self, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let core = self.free_core(what, now);
         self.work_at(core, what, now, cost)
     }
 
-    /// Does the work of a thread, which runs on at most one core at a time. It keeps its core while
-    /// no other thread has queued there; otherwise it moves to the core that is free first.
+    /// A thread keeps its one core while no other has queued there; otherwise it moves to the first
+    /// free one.
     pub fn work_of(&mut self, thread: u32, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let thread = thread as usize;
         if self.threads.len() <= thread {

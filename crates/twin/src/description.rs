@@ -1,4 +1,4 @@
-//! A machine as data. Field names carry their unit; `[sources]` gives each number's origin by path,
+//! A machine as data. Field names carry units; `[sources]` gives a number's origin by path,
 //! `fitted` if calibrated.
 
 use crate::bus::BusKind;
@@ -26,7 +26,7 @@ pub struct Description {
     pub file_system: FileSystem,
     pub memory: Memory,
     pub volume: Volume,
-    /// The total of all adapters over the I/O bus.
+    /// All adapters together.
     #[serde(default)]
     pub pci_bytes_per_s: Option<f64>,
     #[serde(default)]
@@ -41,68 +41,68 @@ pub struct Description {
     pub sources: BTreeMap<String, String>,
 }
 
-/// A cost covers one request from call to completion unless noted otherwise.
+/// Costs cover one request from call to completion unless noted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
     pub name: String,
     pub cores: u32,
     pub request_us: f64,
-    /// Extra cost per byte of an uncached request.
+    /// Extra for uncached requests.
     pub request_ns_per_byte: f64,
-    /// A further system call to learn of a completion; see [`crate::Shape`].
+    /// A system call to learn of a completion; see [`crate::Shape`].
     #[serde(default)]
     pub call_us: f64,
-    /// A transfer by the cache itself: page fault, read-ahead, write-back.
+    /// Per page fault, read-ahead or write-back.
     pub paging_us: f64,
     /// The share before the request reaches the adapter; the rest follows the interrupt.
     pub before_percent: f64,
     pub buffered_read_us: f64,
     pub buffered_read_ns_per_byte: f64,
-    /// Extra cost of reads of one cache unit or more, whose buffer no longer fits the CPU cache.
+    /// Extra for reads of a cache unit or more, whose buffer exceeds the CPU cache.
     pub large_read_ns_per_byte: f64,
     pub buffered_write_us: f64,
     pub buffered_write_ns_per_byte: f64,
-    /// Extra cost of a write beyond the first cache unit.
+    /// Extra beyond the first cache unit.
     pub large_write_ns_per_byte: f64,
     pub writeback_ns_per_byte: f64,
-    /// The cost of a buffered request that is charged to no program.
+    /// The part charged to no program.
     pub buffered_uncharged_us: f64,
-    /// The cost per byte read to compute parity.
+    /// Per byte read to compute parity.
     pub parity_ns_per_byte: f64,
-    /// The part of it, per byte of new data, in the writer's thread and charged to the program. A
-    /// system thread does the rest once the old data have been read.
+    /// The part per byte of new data in the writer's thread, charged to the program. A system
+    /// thread does the rest once the old data are read.
     pub parity_charged_ns_per_byte: f64,
 }
 
-/// The file system with its cache, and the layers that split requests.
+/// The file system, its cache, and the layers that split requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystem {
     pub name: String,
     pub block_bytes: u32,
     pub command_bytes: u64,
-    /// The unit of read-ahead and write-back.
+    /// Of read-ahead and write-back.
     pub unit_bytes: u64,
     pub cache_bytes: u64,
     /// Writers block above it.
     pub dirty_bytes: u64,
     pub sequential_requests: u32,
     pub read_ahead_units: u32,
-    /// Multiplies read-ahead after a sequential hint; 1 if it has no effect.
+    /// Multiplies read-ahead after a sequential hint; 1: no effect.
     #[serde(default = "one")]
     pub sequential_hint_factor: u32,
     pub writeback_depth: u32,
-    /// Above this amount write-back does not wait for the lazy writer.
+    /// Above it, write-back does not wait for the lazy writer.
     pub background_bytes: u64,
-    /// Write-backs stay within one mapped view of the cache, and start anywhere in it unless the
-    /// writer is known to be sequential.
+    /// Write-backs stay within a mapped view of the cache, and start anywhere in it without a
+    /// sequential hint.
     pub writeback_by_views: bool,
     /// From the first dirty page to the first lazy-writer pass.
     pub writeback_first_ms: f64,
     pub writeback_period_ms: f64,
-    /// A writer at the dirty limit waits for the lazy writer's first pass if one is scheduled,
-    /// instead of starting it: ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
+    /// A writer at the dirty limit waits for a scheduled first pass instead of starting it:
+    /// ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
     #[serde(default)]
     pub writers_wait_for_pass: bool,
     pub extend_one_at_a_time: bool,
@@ -123,7 +123,7 @@ pub struct Volume {
     #[serde(default = "one")]
     pub bus_disks: u32,
     pub stripe_bytes: u64,
-    /// The drives' write caches are enabled.
+    /// Write caches are enabled.
     pub wce: bool,
 }
 
@@ -192,7 +192,7 @@ drives! {
 }
 
 impl Drive {
-    /// Returns the numbers that calibration may change.
+    /// Returns what calibration may change.
     pub fn tunable(&mut self) -> Vec<Tunable<'_>> {
         self.model_mut().tunable()
     }

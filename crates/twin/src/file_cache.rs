@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// Hashes a unit number, the same on every run.
+/// Hashes are the same on every run.
 #[derive(Default)]
 pub struct UnitHasher(u64);
 
@@ -90,7 +90,6 @@ impl FileCache {
         if last <= first { 0 } else { (u64::MAX >> (64 - (last - first))) << first }
     }
 
-    /// Returns a unit without changing its recency.
     pub fn get(&self, number: u64) -> Option<&Unit> {
         self.index.get(&number).map(|&slot| &self.units[slot as usize])
     }
@@ -100,7 +99,7 @@ impl FileCache {
         Some(&mut self.units[slot as usize])
     }
 
-    /// Returns the unit, created if necessary and marked most recently used.
+    /// Creates the unit if necessary, and marks it most recently used.
     pub fn entry(&mut self, number: u64) -> &mut Unit {
         if let Some(&slot) = self.index.get(&number) {
             self.unlink(slot);
@@ -176,7 +175,7 @@ impl FileCache {
         }
     }
 
-    /// Drops pages of a deleted file; returns the bytes that were dirty.
+    /// For a deleted file; returns the dirty bytes.
     pub fn purge(&mut self, number: u64, pages: u64) -> u64 {
         let page_bytes = self.page_bytes;
         let Some(unit) = self.get_mut(number) else { return 0 };
@@ -187,7 +186,7 @@ impl FileCache {
         bytes
     }
 
-    /// Marks everything clean, when all I/O has ended.
+    /// Called when all I/O has ended.
     pub fn settle(&mut self) {
         for unit in &mut self.units {
             unit.dirty = 0;
@@ -200,12 +199,11 @@ impl FileCache {
         self.dirty_bytes = 0;
     }
 
-    /// Keeps units with dirty pages, I/O or waiters.
     pub fn drop_clean(&mut self) {
         self.units.iter_mut().filter(|unit| !unit.busy()).for_each(|unit| unit.valid = 0);
     }
 
-    /// Drops a range, none of which may have I/O in flight.
+    /// The range may have no I/O in flight.
     pub fn forget(&mut self, addresses: Range<u64>) {
         let units = addresses.start / self.unit_bytes..addresses.end.div_ceil(self.unit_bytes);
         let mut index = std::mem::take(&mut self.index);

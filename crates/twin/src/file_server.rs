@@ -1,6 +1,5 @@
-//! The files of a simulated file server, as its clients see them. Each operation on a name asks the
-//! server, a change is on stable storage before the answer comes back, and a client keeps the
-//! attributes and data that it has seen (as with NFS: RFC 1813).
+//! Each operation on a name asks the server, a change is stable before the answer, and a client
+//! keeps attributes and data that it has seen (as with NFS: RFC 1813).
 
 use crate::description::Drive;
 use crate::device::{Command, Device, Model, Slot};
@@ -36,7 +35,7 @@ struct Client {
 
 struct Server {
     device: Box<dyn Device>,
-    /// A client's time for a request to the server; `call_ns` is for a call that it serves itself.
+    /// `call_ns` is for a call that a client serves itself.
     request_ns: Nanos,
     call_ns: Nanos,
     hold_ns: Nanos,
@@ -102,7 +101,7 @@ impl Shared {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a client use the server in its turn: requests arrive in the order of their times.
+    /// Requests arrive in the order of their times.
     fn in_turn<T>(&self, client: usize, work: impl FnOnce(&mut Server) -> T) -> T {
         let mut server = self.lock();
         while server.clients[client].works && server.next() != Some(client) {
@@ -149,7 +148,7 @@ pub struct FileServer {
 }
 
 impl FileServer {
-    /// Creates the server; `None` if the machine's volume is not on one.
+    /// `None` if the machine's volume is not on a server.
     pub fn new(setup: &Setup) -> Option<FileServer> {
         let Drive::Network(volume) = setup.drive() else { return None };
         let count = setup.clients.max(1);
@@ -185,8 +184,8 @@ impl FileServer {
         &self.clients
     }
 
-    /// Lets clients begin at the same time: each takes its turns until its [`Working`] is dropped,
-    /// and needs a thread of its own.
+    /// Starts clients together: each takes turns until its [`Working`] is dropped, and needs its
+    /// own thread.
     pub fn together(&self, clients: &[usize]) -> Vec<Working> {
         let mut server = self.shared.lock();
         let start = server.clients.iter().map(|client| client.now).max().unwrap_or(0);
@@ -218,7 +217,7 @@ impl Drop for Working {
     }
 }
 
-/// The files as one client sees them, on its clock.
+/// Files as one client sees them, on its clock.
 pub struct FileClient {
     shared: Arc<Shared>,
     number: usize,
@@ -354,13 +353,13 @@ impl ServerWork {
         size.ok_or_else(|| FileError::of(act, self.path(file), io::ErrorKind::NotFound.into()))
     }
 
-    /// Opens a file: the server confirms that the client's copy is current.
+    /// The server confirms that the client's copy is current.
     fn opened(&self, server: &mut Server, file: FileId, act: FileAct) -> Result<u64, FileError> {
         server.ask(self.client, Op::Read, 0);
         self.size(server, file, act)
     }
 
-    /// Sends data, which are stable when the file is closed.
+    /// The data are stable when the file is closed.
     fn send(&self, server: &mut Server, bytes: usize) {
         if bytes > 0 {
             server.ask(self.client, Op::Write, bytes as u64);

@@ -1,5 +1,3 @@
-//! Virtual time in whole nanoseconds, and the order of events.
-//!
 //! Simultaneous events are taken in the order they were scheduled, so a run is the same on every
 //! machine.
 
@@ -28,7 +26,7 @@ impl<E> PartialOrd for Entry<E> {
 }
 
 impl<E> Ord for Entry<E> {
-    /// Compares in reverse: the standard library's heap is a max-heap.
+    /// Reversed: the standard library's heap is a max-heap.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.sequence).cmp(&(self.at, self.sequence))
     }
@@ -54,7 +52,6 @@ impl<E> Kernel<E> {
         self.handled
     }
 
-    /// Schedules an event; a past time means now, as the clock never goes back.
     pub fn at(&mut self, at: Nanos, event: E) {
         let at = at.max(self.now);
         self.sequence += 1;

@@ -1,4 +1,4 @@
-//! A machine's settings as knobs: what could be bought or configured.
+//! Settings as knobs: what could be bought or configured.
 
 use crate::Shape;
 use crate::description::Drive;

@@ -1,9 +1,6 @@
-//! Simulated computers in virtual time: disks, buses, caches, processor; presets.
-//!
-//! A [`Twin`] is a [`machine::Machine`]: the request sources that run on a real computer also run
-//! on it, in an event loop with a virtual clock. The model is mechanistic: a platter turns, a bus
-//! is held, a processor is busy. Published measurements should follow from these causes (the crate
-//! `predict` compares the two).
+//! Simulated computers in virtual time, for the request sources of real ones. The model is
+//! mechanistic (a platter turns, a bus is held): published measurements should follow from these
+//! causes (the crate `predict` compares the two).
 
 mod advertised;
 pub mod bus;

@@ -1,6 +1,5 @@
-//! Main memory behind CPU caches. A program waits for lines it reads; stores read a line first
-//! (unless a string instruction writes it whole) and write it back later. The slower of processor
-//! and bus sets the rate.
+//! A program waits for lines it reads; stores read a line first (unless a string instruction writes
+//! it whole) and write it back later. The slower of processor and bus sets the rate.
 
 use machine::MemoryKind;
 use serde::{Deserialize, Serialize};
@@ -32,7 +31,7 @@ pub struct MemoryLines {
     pub line_bytes: u64,
     /// From a miss to the line; the bus is busy throughout.
     pub read_ns: f64,
-    /// The write-back of a dirty line: occupies only the bus.
+    /// Write-back of a dirty line; only the bus is busy.
     pub write_ns: f64,
     /// An 8-byte load that hits.
     pub load_ns: f64,
@@ -40,7 +39,7 @@ pub struct MemoryLines {
     pub store_ns: f64,
 }
 
-/// A method of moving memory, by its use of a line.
+/// The use of a line.
 struct Way {
     kind: MemoryKind,
     read: f64,

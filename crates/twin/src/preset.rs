@@ -27,7 +27,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|(name, _)| *name)
 }
 
-/// Returns the text of a built-in machine.
+/// Returns a built-in machine's text.
 pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
@@ -37,7 +37,7 @@ pub const DESCRIPTION: Input = Input::new("a machine's description", 1 << 20);
 /// Loads a built-in machine, or a `.toml` file.
 ///
 /// # Errors
-/// An unknown name, an unreadable file, or the faulty line and its reason.
+/// An unknown name, an unreadable file, or a faulty line.
 pub fn load(name: &str) -> Result<Description> {
     if let Some(text) = text(name) {
         return parse(name, text);
@@ -54,7 +54,7 @@ pub fn load(name: &str) -> Result<Description> {
     parse(name, &text)
 }
 
-/// Fails with the faulty line and why it is wrong.
+/// Fails with the faulty line and why.
 pub fn parse(file: &str, text: &str) -> Result<Description> {
     let at = |span: Option<Range<usize>>, reason: String| {
         let line =
@@ -83,10 +83,9 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
     }
 }
 
-/// The key that names a built-in machine; the file gives only what differs.
+/// Names a built-in machine; the file gives only what differs.
 const BASE: &str = "base";
 
-/// Returns a file's machine with what its base adds; `None` without a base.
 fn based(table: &DeTable<'_>, text: &str) -> Option<std::result::Result<toml::Table, String>> {
     let base = table.get(BASE)?.get_ref().as_str().unwrap_or_default();
     let whole = || {
@@ -114,7 +113,7 @@ fn merge(all: &mut toml::Table, own: toml::Table) {
     }
 }
 
-/// A number of a machine file and its source.
+/// A number and its source.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Sourced {
     pub path: String,
@@ -262,7 +261,7 @@ fn wrong_number(path: &str, number: f64) -> Option<&'static str> {
     }
 }
 
-/// Finds a path in the text, or the nearest enclosing table.
+/// Falls back to the nearest enclosing table.
 fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (mut here, mut span) = (table, None);
     for part in path.split('.') {
@@ -276,7 +275,7 @@ fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     span
 }
 
-/// Returns the path of a contradiction, and the reason.
+/// Returns a contradiction's path and reason.
 pub fn check(d: &Description) -> Option<(String, String)> {
     let fs = &d.file_system;
     let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));

@@ -11,31 +11,29 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WritePolicy {
-    /// A write is done when it is in the cache.
+    /// Done when in the cache.
     Back,
-    /// A write is done when it is on the volume.
+    /// Done when on the volume.
     Through,
 }
 
-/// Blocks of a volume in memory. Once a second a burst of lazy writes takes what is dirty then to
-/// the volume (SuperSpeed, SuperCache FAQ: "bursts of data to disk once a second"). It goes in
-/// address order, so adjacent blocks are merged, and a block rewritten before the burst reaches it
-/// is written once.
+/// Once a second a burst takes what is dirty then to the volume in address order: adjacent blocks
+/// are merged, and a block rewritten before the burst reaches it is written once.
 pub struct RamCache {
     blocks: FileCache,
     dirty: BTreeSet<u64>,
     hand: u64,
     policy: WritePolicy,
-    /// The time to copy a byte, in ps.
+    /// Per byte.
     copy_ps: u64,
     limit: u64,
     scheduled: bool,
-    /// Bytes that the current burst has yet to send.
+    /// Bytes left in the current burst.
     burst: u64,
     cleaning: u32,
     pub flushing: bool,
     waiting: Vec<u32>,
-    /// Bytes written to the volume since the run began.
+    /// Bytes since the run began.
     pub written: u64,
     /// Bytes requested, hits and misses.
     pub asked: u64,
@@ -45,9 +43,9 @@ pub struct RamCache {
 
 pub const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
-/// Lazy writes in flight: one thread writes.
+/// One thread writes.
 const CLEANERS: u32 = 1;
-/// The time between bursts of lazy writes (SuperSpeed, SuperCache FAQ).
+/// SuperSpeed, SuperCache FAQ: "bursts of data to disk once a second".
 const BURST_PERIOD: Nanos = 1_000_000_000;
 const MAX_WRITE: u64 = 256 << 10;
 
@@ -81,7 +79,6 @@ impl RamCache {
         (self.written, self.asked, self.found) = (0, 0, 0);
     }
 
-    /// Returns [`RamCache::written`] once everything now dirty is on the volume.
     pub fn written_when_clean(&self) -> u64 {
         self.written + self.blocks.dirty_bytes
     }
@@ -123,7 +120,7 @@ impl RamCache {
         if self.flushing || self.burst > 0 || !self.waiting.is_empty() { CLEANERS } else { 0 }
     }
 
-    /// Takes the next adjacent dirty pages, first byte and length, and marks them clean.
+    /// Marks the next adjacent dirty pages clean; returns first byte and length.
     fn next_run(&mut self) -> Option<(u64, u64)> {
         let first = self.dirty.range(self.hand..).next().or_else(|| self.dirty.first()).copied()?;
         let (mut start, mut bytes, mut block) = (None, 0, first);
@@ -153,8 +150,7 @@ impl RamCache {
 }
 
 impl World {
-    /// Returns `true` if the cache serves the transfer or it must wait, `false` if it goes to the
-    /// volume.
+    /// `true`: the transfer is served or must wait; `false`: it goes to the volume.
     pub(crate) fn through_ram_cache(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         let again = transfer.combined

@@ -1,4 +1,4 @@
-//! One run of a simulated computer: its event loop, parts and sources.
+//! One run of a simulated computer.
 
 use crate::device::disk::geometry::SECTOR;
 use crate::event::Event;
@@ -39,12 +39,11 @@ struct Source<'a, S> {
     done: bool,
     wake: Nanos,
     syncing: Option<Nanos>,
-    /// Requests in flight, oldest first, if completions are in that order.
+    /// Oldest first, if completions are in that order.
     order: VecDeque<(u32, Option<Completion>)>,
 }
 
 impl<S: RequestSource> Source<'_, S> {
-    /// Returns whether any completion was delivered.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) =
             self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none())
@@ -340,7 +339,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Issues a request, truncated at the end of the target. Returns whether it is in flight.
+    /// Truncates the request at the end of the target. Returns whether it is in flight.
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
         let target = request.target as usize;

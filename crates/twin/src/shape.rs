@@ -4,17 +4,15 @@ use machine::Engine;
 /// thread per request is the engine `threads`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// One event per request: the program waits for the oldest, and takes a younger completion only
-    /// after it.
+    /// One event per request; completions are taken oldest first.
     Events,
-    /// Completion routines, called while the program sleeps, as in the 1997 study.
+    /// Called while the program sleeps, as in the 1997 study.
     #[default]
     Routines,
     Port,
 }
 
-/// The name of each, its extra system calls per request, and whether completions are in request
-/// order.
+/// Name, extra system calls per request, and whether completions are in request order.
 const SHAPES: [(Shape, &str, u32, bool); 3] = [
     // WaitForSingleObject.
     (Shape::Events, "events", 1, true),
@@ -41,7 +39,7 @@ impl Shape {
         self.row().1
     }
 
-    /// Returns the shape of an engine; `None` if it leaves that to the machine.
+    /// `None` if the engine leaves that to the machine.
     pub fn of_engine(engine: Engine) -> Option<Shape> {
         match engine {
             Engine::Events => Some(Shape::Events),

@@ -89,10 +89,10 @@ struct Placed {
 struct State {
     world: World,
     began: Nanos,
-    /// A read rewrites the file's record. NTFS does so at most once an hour per file, so this is
-    /// the most that it can cost.
+    /// Each read rewrites the file's record: the most that it can cost, as NTFS does so at most
+    /// once an hour per file.
     last_access: bool,
-    /// The use in earlier runs: processor time, bytes read and written.
+    /// In earlier runs: processor time, bytes read and written.
     used: (Nanos, u64, u64),
     files: HashMap<FileId, Placed>,
     free: BTreeMap<u64, u64>,
@@ -159,7 +159,7 @@ impl State {
         self.world.files[0].size
     }
 
-    /// Returns the end of this part of the volume, in whole clusters.
+    /// The end of this part, in whole clusters.
     fn part(&self, of: u64, all: u64) -> u64 {
         self.bytes() / all * of / self.cluster() * self.cluster()
     }
@@ -264,7 +264,7 @@ impl State {
         self.call(Op::Write, self.part(3, 32) + bit, LOG_RECORD);
     }
 
-    /// Allocates contiguous clusters: right after `after` if free, else the first fit.
+    /// Contiguous: right after `after` if free, else the first fit.
     fn allocate(&mut self, clusters: u64, after: Option<u64>) -> io::Result<u64> {
         let fits = |at: &u64| self.free.get(at).is_some_and(|&free| free >= clusters);
         let at = after
@@ -478,7 +478,7 @@ pub struct TwinWork {
 }
 
 impl TwinWork {
-    /// Returns the bytes per call: C's standard I/O moves whole blocks, whatever the call size.
+    /// C's standard I/O moves whole blocks, whatever the call size.
     fn block(&self, asked: u32, state: &State) -> u64 {
         match self.spec.engine {
             FileEngine::Stdio => u64::from(asked).max(state.cluster()),

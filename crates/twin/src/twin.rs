@@ -70,12 +70,12 @@ impl Drop for Target {
 }
 
 impl Target {
-    /// Bus time by phase in the last run, per bus.
+    /// Of the last run, per bus.
     pub fn bus_phases(&self) -> Vec<PhaseTimes> {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
 
-    /// Returns the number of events in the last run.
+    /// Returns the count in the last run.
     pub fn events(&self) -> u64 {
         self.lock().world.kernel.handled()
     }
@@ -85,8 +85,7 @@ impl Target {
         self.lock().ran
     }
 
-    /// Returns the resources' busy shares in the last run, busiest first. The first is the
-    /// bottleneck, unless serial waiting left all of them idle.
+    /// Busiest first. The first is the bottleneck, unless serial waiting left all idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
         let resources = utilisation::resources(&computer.world, computer.ran).into_iter();
@@ -95,7 +94,7 @@ impl Target {
             .collect()
     }
 
-    /// Returns the share of the requested bytes that the RAM cache served in the last run.
+    /// Returns the RAM cache's share of the requested bytes in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
         self.lock()
             .world
@@ -110,11 +109,11 @@ impl Target {
 }
 
 impl Twin {
-    /// Builds the machine of `NAME[,SETTING=VALUE]...`, with or without the prefix `twin:`; NAME is
-    /// a preset or a `.toml` file.
+    /// Builds the machine of `NAME[,SETTING=VALUE]...` (prefix `twin:` optional); NAME is a preset
+    /// or a `.toml` file.
     ///
     /// # Errors
-    /// An unknown machine or setting, a bad value, or the faulty line of a machine file.
+    /// An unknown machine or setting, a bad value, or a faulty line.
     pub fn from_name(name: &str) -> Result<Twin> {
         Ok(Twin::new(Setup::parse(name)?))
     }

@@ -3,7 +3,7 @@ use crate::world::World;
 use machine::{Nanos, PhaseUse, ResourceKind, ResourceUse};
 use std::collections::BTreeMap;
 
-/// Returns resources, busiest first; of several of a kind, only the busiest.
+/// Busiest first; of several of a kind, only the busiest.
 pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     let of_run = |busy: Nanos| busy as f64 / ran.max(1) as f64;
     let mut all = vec![("processor", of_run(world.cpu.busy) / f64::from(world.cpu.cores()))];
@@ -42,8 +42,7 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     all
 }
 
-/// Returns the busy time of a device's link and media, if its model reports them. A shared bus
-/// counts for each device by its commands.
+/// A shared bus counts for each device by its commands.
 pub(crate) fn link_and_media(
     world: &World,
     number: u32,

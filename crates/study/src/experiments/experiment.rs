@@ -4,7 +4,7 @@ use crate::found::Found;
 use crate::grid::{Cell, CurveSet, Grid};
 
 pub(crate) struct Experiment {
-    /// The name in the document and for `--only`.
+    /// In the document and for `--only`.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) question: &'static str,

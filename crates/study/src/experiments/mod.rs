@@ -1,4 +1,4 @@
-//! The experiments. Each has a folder and a line in [`ALL`].
+//! Each experiment has a folder and a line in [`ALL`].
 
 pub(crate) mod alignment;
 mod allocation;
@@ -42,7 +42,7 @@ pub(crate) static ALL: [&Experiment; 15] = [
     &long_writes::EXPERIMENT,
 ];
 
-/// Returns the experiments' names, in the order of the report.
+/// Returns names in the order of the report.
 pub fn experiment_ids() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|experiment| experiment.id)
 }

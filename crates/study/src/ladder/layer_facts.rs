@@ -2,7 +2,7 @@
 
 use machine::{Layer, LayerKind};
 
-/// Settings in reading order; others follow by name.
+/// In reading order; others follow by name.
 const FIRST: [&str; 60] = [
     "start_bytes",
     "aligned_to_physical_block",
@@ -66,7 +66,7 @@ const FIRST: [&str; 60] = [
     "sata_spd",
 ];
 
-/// Settings that repeat the stage's name or another setting, or are never tuned.
+/// These repeat the stage's name or another setting, or are never tuned.
 const LEFT_OUT: [&str; 22] = [
     "mount",
     "size_bytes",

@@ -1,7 +1,5 @@
-//! Every stage from the program down, with advertised and achieved rates.
-//!
-//! The rate of a stage that counts its busy time is the peak over its utilisation. A layer that
-//! cannot be measured separately shows the rate that passed through it: a lower bound.
+//! A stage that counts its busy time is rated at the peak over its utilisation; one that cannot be
+//! measured separately shows the rate that passed through it: a lower bound.
 
 mod layer_facts;
 mod rates;
@@ -42,7 +40,7 @@ impl Rungs<'_> {
         Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Returns the stages from the program to the direct rate, which can be measured separately.
+    /// These can be measured separately.
     fn above(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let mut stages =
@@ -73,7 +71,6 @@ impl Rungs<'_> {
         stages
     }
 
-    /// Returns the stages below the direct rate, without the program's own file system.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let layers = &facts.layers;

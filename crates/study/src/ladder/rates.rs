@@ -11,7 +11,7 @@ use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
 
-/// The request with which generator and processors are rated, and its depth.
+/// Generator and processors are rated with it.
 const NAMED_REQUEST: u32 = 64 << 10;
 const NAMED_DEPTH: u32 = 8;
 
@@ -88,8 +88,8 @@ impl Rungs<'_> {
         )))
     }
 
-    /// Returns the ceiling: a copy by one thread, or one side of it if the rate exceeds a copy.
-    /// `None` above both: everything stays in the CPU cache.
+    /// One thread's copy, or one side of it if the rate exceeds a copy. `None` above both:
+    /// everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
             OpKind::Write => {
@@ -192,8 +192,8 @@ impl Rungs<'_> {
         })
     }
 
-    /// Rates the processor at one named request: processors cost per request more than per byte, so
-    /// the peak's request size would decide the rate.
+    /// At one named request: processors cost per request more than per byte, so the peak's request
+    /// size would decide the rate.
     pub(super) fn processor(&self, op: OpKind) -> Option<StageRate> {
         let shape = self.peak(op).and_then(|peak| Some(&self.found.entries.get(peak.point)?.shape));
         let named = |workload: &Workload| {

@@ -1,4 +1,4 @@
-//! Findings: reported gains, their order, and the commands that repeat them.
+//! Reported gains, their order, and the commands that repeat them.
 
 use super::{Measured, entry, facts, setting};
 use crate::advice::{advice, plain_rates, steps};

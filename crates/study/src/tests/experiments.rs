@@ -1,4 +1,4 @@
-//! Every experiment: its grid, its figures, and the sentences that synthetic points support.
+//! Every experiment's grid, figures and sentences.
 
 use super::{Measured, device, setting};
 use crate::context::StudyContext;

@@ -106,7 +106,6 @@ struct Measured {
 }
 
 impl Measured {
-    /// `truth` returns `None` for a cell that is not measured.
     fn new(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
         let mut entries = Vec::new();
         let trial = |experiment: &&'static crate::experiments::Experiment| {
@@ -159,7 +158,7 @@ impl Measured {
     }
 }
 
-/// Returns requests per second.
+/// In requests per second.
 fn device(workload: &Workload) -> f64 {
     let bytes = f64::from(workload.request_bytes);
     let max = if workload.writes() { 1e9 } else { 2e9 };

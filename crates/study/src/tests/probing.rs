@@ -1,4 +1,4 @@
-//! Probing and scheduling on simulated machines of known speed, in virtual time.
+//! Probing and scheduling on simulated machines of known speed.
 
 use crate::plan::{Effort, Plan};
 use crate::probe::probe;

@@ -6,13 +6,13 @@ use machine::{Layer, LayerKind, TargetFacts, TargetKind};
 use results::{Advertised, Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf};
 use workload::OpKind;
 
-/// The minimum share of a throttle's rate, for a plain program that it limits.
+/// Of a throttle's rate, for a plain program that it limits.
 const MIN_SHARE: f64 = 0.3;
 
-/// The minimum share if more requests would gain.
+/// If more requests would gain.
 const NEARLY_ALL: f64 = 0.8;
 
-/// The minimum share if more requests gain nothing.
+/// If more requests gain nothing.
 const MIN_SHARE_OF_MANY: f64 = 0.75;
 
 /// A short run through the page cache may start with burst credit.

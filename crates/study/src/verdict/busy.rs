@@ -1,5 +1,4 @@
-//! The limit of a machine whose components count their busy time: the busiest, unless all of them
-//! wait.
+//! If components count their busy time, the busiest is the limit, unless all of them wait.
 
 use super::evidence::{Ask, BUSY_PERCENT, Evidence, Named};
 use super::refute::Found;

@@ -1,4 +1,4 @@
-//! The cause of a limit, from a point's figures and its trials, tested in order of certainty.
+//! Causes of a limit, tested in order of certainty.
 
 use super::evidence::{Ask, BUSY_PERCENT, Evidence, Named, is_flat, turns};
 use super::refute::Found;
@@ -8,7 +8,7 @@ use machine::units::MIB;
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
-/// The percentage of its own ceiling from which the generator is the limit.
+/// Of the generator's own ceiling.
 const CEILING_PERCENT: f64 = 80.0;
 
 /// A thread this busy waits for little else.
@@ -324,7 +324,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Computes the process's time per MiB in ns, until the last request returned.
+    /// Until the last request returned.
     fn own_ns_per_mib(&self) -> f64 {
         let busy = self.thread_percent() / 100.0 * f64::from(self.threads());
         busy * 1e9 * MIB as f64 / self.numbers.returned_bytes_per_s()

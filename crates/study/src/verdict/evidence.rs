@@ -1,4 +1,4 @@
-//! A case, its points, and the facts of the target.
+//! A case, its points and its target.
 
 use crate::case::{Case, GAIN, Variant};
 use crate::sampler::Entry;
@@ -17,7 +17,7 @@ pub(super) struct Evidence<'a> {
     pub(super) numbers: &'a Numbers,
     pub(super) facts: &'a TargetFacts,
     pub(super) machine: &'a MachineFacts,
-    /// The rate in bytes per second; for a plain write, to stable storage.
+    /// In bytes per second; for a plain write, to stable storage.
     pub(super) rate: f64,
     pub(super) peak: Option<f64>,
     pub(super) copy: Option<f64>,
@@ -47,7 +47,6 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
-    /// Returns `None` if the change was not tried.
     pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).as_ref().map(gains)
     }
@@ -71,7 +70,6 @@ impl Evidence<'_> {
             .or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
     }
 
-    /// Returns the best rate with twice as many bytes outstanding or more.
     pub(super) fn more_elsewhere(&self) -> Option<f64> {
         let outstanding =
             |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
@@ -100,7 +98,7 @@ impl Evidence<'_> {
         self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
     }
 
-    /// Returns the share of writing in the time to stable storage; 1 without a flush.
+    /// Of the time to stable storage; 1 without a flush.
     pub(super) fn share_until_return(&self) -> f64 {
         let writing =
             self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));

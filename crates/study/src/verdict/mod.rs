@@ -1,5 +1,3 @@
-//! One named bottleneck and the attempts to refute it.
-//!
 //! The busiest component decides ([`busy`]) if components count their busy time; otherwise figures
 //! and trials do ([`causes`], [`refute`]).
 
@@ -22,8 +20,7 @@ use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Cause, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Point};
 
-/// `peak` is the best rate of the operation, `copy` that of one thread copying memory, in bytes per
-/// second.
+/// `peak` is the operation's best rate, `copy` one thread's memory copy, in bytes per second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],
@@ -71,7 +68,7 @@ pub(crate) fn limit(
     limit.with_sentences()
 }
 
-/// Finds the limit of a point by its figures only: no trial was made to refute it.
+/// Finds a point's limit by its figures only: no trial tried to refute it.
 pub fn limit_of(point: &Point, facts: &TargetFacts, machine: &MachineFacts) -> Limit {
     let workload = &point.workload;
     let plain = !workload.buffering.is_direct() && workload.outstanding() == 1;

@@ -1,4 +1,4 @@
-//! The outcome that each verdict predicts for each trial, and whether a trial refuted it.
+//! What each verdict predicts for each trial, and whether a trial refuted it.
 
 use super::evidence::{Ask, Evidence, Named, gains, is_flat, turns};
 use crate::case::{GAIN, SAME, Variant};
@@ -16,7 +16,6 @@ pub(super) struct Found {
     pub(super) refuted: Vec<Exclusion>,
 }
 
-/// Returns whether requests per second certainly change; `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);
@@ -67,8 +66,7 @@ impl<'b> Evidence<'b> {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// Returns the trials of a verdict, the decisive one first, each with the outcome if the
-    /// verdict is true.
+    /// The decisive trial first, each with the outcome if the verdict is true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
@@ -102,8 +100,8 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Returns the gain that a component's utilisation allows. Disk heads gain more: with more
-    /// requests they pick the nearest.
+    /// Returns the gain that utilisation allows. Disk heads gain more: with more requests they pick
+    /// the nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
@@ -159,7 +157,7 @@ impl<'b> Evidence<'b> {
         tests.filter(made).find(|variant| self.ratio(*variant).is_some())
     }
 
-    /// Returns `None` if the experiment ran and was decisive.
+    /// `None` if the experiment ran and was decisive.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {

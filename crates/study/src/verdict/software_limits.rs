@@ -1,5 +1,4 @@
-//! Limits above the device: file system, block layer queue, dirty pages, by stage timings and queue
-//! counters.
+//! Limits above the device, by stage timings and queue counters.
 
 use super::evidence::{BUSY_PERCENT, Evidence, Named};
 use crate::case::GAIN;
@@ -11,7 +10,7 @@ use workload::{OpKind, Workload};
 /// Requests wait in a stage that takes this percentage of their time.
 const WAIT_PERCENT: f64 = 50.0;
 
-/// The mean depth per device with one request at a time, with room for foreign ones.
+/// Mean depth per device with one request at a time, and room for foreign ones.
 const ONE: f64 = 1.3;
 
 /// Requests in the program per one at the device, if they are held back on the way.
@@ -29,7 +28,7 @@ const FLAT_SHARE: f64 = 0.75;
 /// Nothing is saturated if twice the requests give this many times the rate.
 const STEEP: f64 = 1.6;
 
-/// The mean depth at the device over the length of its queue, if that is full.
+/// Mean depth over the length of a full queue.
 const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 
 /// The page cache absorbs a write that returns this many times as fast as it reaches stable
@@ -38,7 +37,7 @@ const SHORT: f64 = 1.5;
 
 struct PlainWriteWaits {
     wait: WriteBackWait,
-    /// The share of the flush in the total time, flush included, in percent.
+    /// Of the total time, flush included.
     flush_percent: f64,
 }
 
@@ -55,7 +54,6 @@ impl Evidence<'_> {
         times.stages.iter().find(|one| traced && one.stage == stage).map(|one| one.percent)
     }
 
-    /// Returns `None` on a block device and on a simulated machine.
     fn file_system(&self) -> Option<&Layer> {
         let file = !matches!(self.facts.kind, TargetKind::Device | TargetKind::Simulated);
         self.facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem).filter(|_| file)
@@ -162,13 +160,11 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Returns `None` without a point at half of this depth or less.
     fn less_sufficed(&self, outstanding: u32) -> Option<bool> {
         let best = self.best_of(|one| one.outstanding() <= outstanding / 2)?;
         Some(best >= self.rate * FLAT_SHARE)
     }
 
-    /// Returns the best rate at a smaller depth, down to half.
     pub(super) fn half_as_many(&self) -> Option<f64> {
         let own = self.workload.outstanding();
         self.best_of(|one| one.outstanding() < own && one.outstanding() * 2 >= own)
@@ -227,7 +223,6 @@ impl Evidence<'_> {
         Some((what, Cause::DirtyPages { throttle, wait: waits.wait }))
     }
 
-    /// Returns `None` if the wait is unknown or already said.
     pub(super) fn plain_write(&self, cause: &Cause) -> Option<PlainWrite> {
         let waits = self.plain_write_waits()?;
         let wait = waits.wait;
@@ -241,7 +236,6 @@ impl Evidence<'_> {
         (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 
-    /// Returns `None` unless the case is a plain write whose waits the system reports.
     fn plain_write_waits(&self) -> Option<PlainWriteWaits> {
         if self.case.of != LimitOf::Plain || self.case.op != OpKind::Write {
             return None;

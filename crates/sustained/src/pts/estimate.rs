@@ -7,17 +7,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseEstimate {
     pub title: String,
-    /// The minimum and maximum number of rounds.
+    /// Minimum and maximum.
     pub rounds: [u32; 2],
     pub cells: usize,
-    /// The minimum and maximum time.
+    /// Minimum and maximum.
     pub seconds: [f64; 2],
     pub max_written_bytes: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The assumed rate of all requests.
+    /// Assumed for all requests.
     pub bytes_per_s: f64,
     pub phases: Vec<PhaseEstimate>,
     pub seconds: [f64; 2],
@@ -30,7 +30,7 @@ fn busy_s(cell: &Cell, bytes_per_s: f64) -> f64 {
     cell.seconds.max(outstanding / bytes_per_s)
 }
 
-/// Returns an upper bound, because random small requests are slower.
+/// An upper bound: random small requests are slower.
 fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
     busy_s(cell, bytes_per_s) * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
 }
@@ -40,8 +40,8 @@ fn first_check(until: &Until) -> u32 {
     (WINDOW as u32 - 1) * until.every() + 1
 }
 
-/// Estimates a plan at an assumed rate. Times of rounds to the specification are exact;
-/// preconditioning time and written bytes follow from the rate.
+/// Times of rounds to the specification are exact; preconditioning time and written bytes follow
+/// from the rate.
 pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
     let phases: Vec<PhaseEstimate> = plan
         .phases

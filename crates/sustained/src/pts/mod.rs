@@ -1,7 +1,5 @@
-//! The tests of SNIA's Solid State Storage Performance Test Specification 2.0.2.
-//!
-//! A [`PtsPlan`] is data: phases of cells. The next step of [`run()`] follows from the plan and the
-//! steps done, so a killed run continues from its document.
+//! SNIA's Solid State Storage Performance Test Specification 2.0.2. The next step of [`run()`]
+//! follows from the plan and the steps done, so a killed run continues from its document.
 
 mod document;
 mod estimate;

@@ -24,8 +24,8 @@ fn whole_rounds(steps: &[PtsStep], phase: usize, cells: &[Cell]) -> u32 {
     of_phase(steps, phase).filter(|step| step.cell + 1 == cells.len()).count() as u32
 }
 
-/// Checks whether a phase's last whole rounds are steady; with several tracked cells, returns one
-/// that is not. `None` for a fixed number of rounds.
+/// Checks a phase's last whole rounds; of several tracked cells, returns one that is not steady.
+/// `None` for a fixed number of rounds.
 pub fn steady_round(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Option<SteadyCheck> {
     let PhaseKind::Rounds { tracking, also_tracking, until, .. } = &plan.phases.get(phase)?.kind
     else {
@@ -166,7 +166,7 @@ pub fn histogram_steps(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Vec<(
         .collect()
 }
 
-/// Returns the cells with the highest rate, near the middle, and with one request outstanding.
+/// The highest rate, near the middle, and the fewest outstanding.
 fn points(matrix: &[MatrixCell], max_mean_latency_ns: f64) -> Vec<Cell> {
     let mixed = || matrix.iter().filter(|one| one.cell.read_percent > 0);
     let quick = || mixed().filter(|one| one.mean_latency_ns < max_mean_latency_ns);

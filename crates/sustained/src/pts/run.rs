@@ -84,8 +84,8 @@ fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
 /// Continues a test until it is complete. `on_step` is called before each step, and `false` ends
 /// the run; `keep` gets the document after each.
 ///
-/// A simulated drive forgets its state when the program ends, so its steps run again from the
-/// start: in virtual time, with the same results.
+/// A simulated drive forgets its state when the program ends, so its steps run again, with the same
+/// results.
 ///
 /// # Errors
 /// An unwritable target, a failed request, too small a `max_written`, or an interrupt.

@@ -1,6 +1,6 @@
-//! Phases and cells of the tests in SNIA's specification 2.0.2. Sections are those of its published
-//! text: 2.1.24 steady state, 7.2 IOPS. Other tests have the parameters of public programs for
-//! versions 1.1 and 2.0; docs/sustained.md names each source.
+//! Sections are those of SNIA's published specification 2.0.2: 2.1.24 steady state, 7.2 IOPS. Other
+//! tests have the parameters of public programs for versions 1.1 and 2.0; docs/sustained.md names
+//! each source.
 
 use super::plan::{Cell, HistogramCells, Measured, Phase, PhaseKind, PtsPlan, Purge, Until};
 use machine::units::show_size;
@@ -13,9 +13,9 @@ const ROUNDS: u32 = 25;
 const MIXES: [u8; 7] = [100, 95, 65, 50, 35, 5, 0];
 const IOPS_BLOCKS: [u32; 8] =
     [1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512];
-/// The idle times of the host idle recovery test, in seconds.
+/// Idle times of host idle recovery.
 pub const WAITS_S: [f64; 5] = [5.0, 10.0, 15.0, 25.0, 50.0];
-/// The minutes of a round, of which only the first counts for steady state.
+/// Only the first minute counts for steady state.
 const MINUTES_A_ROUND: u32 = 30;
 /// Host idle recovery: the length of accesses with one wait, and of the return to the base rate.
 const ACCESS_S: f64 = 5.0;
@@ -27,7 +27,7 @@ const WRITES_BEFORE_HISTOGRAM_S: f64 = 60.0 * MINUTE_S;
 const HISTOGRAM_S: f64 = 10.0 * MINUTE_S;
 const MAX_MEAN_LATENCY_NS: f64 = 5e6;
 const INTENSITIES: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
-/// Smallest space of a scaled test, in bytes.
+/// Of a scaled test, in bytes.
 pub const SMALLEST_SCALED: u64 = 32 << 20;
 const SHORTEST_S: f64 = 0.05;
 
@@ -98,8 +98,8 @@ pub struct PtsOptions {
 }
 
 impl PtsOptions {
-    /// Returns the threads and depth that 7.2 recommends for enterprise drives (all space is
-    /// active) or client drives.
+    /// Returns threads and depth of 7.2 for enterprise drives (all space is active) or client
+    /// drives.
     pub fn recommended(active_percent: u8) -> (u32, u32) {
         if active_percent == 100 { (4, 32) } else { (2, 16) }
     }
@@ -315,8 +315,7 @@ const STEADY: Until = Until::Steady { max_rounds: ROUNDS, every: 1 };
 const STEADY_OF_HALF_HOURS: Until =
     Until::Steady { max_rounds: ROUNDS * MINUTES_A_ROUND, every: MINUTES_A_ROUND };
 
-/// Plans a test on a target of this size. A scaled plan has proportionally less space and shorter
-/// steps, but the same rounds.
+/// A scaled plan has proportionally less space and shorter steps, but the same rounds.
 pub fn plan(test: PtsTest, size_bytes: u64, align_bytes: u32, options: &PtsOptions) -> PtsPlan {
     let used = size_bytes as f64 * f64::from(options.active_percent) / 100.0;
     let scaled = (used / options.scale) as u64;

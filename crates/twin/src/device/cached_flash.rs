@@ -1,6 +1,5 @@
-//! A solid-state drive over hours: a write cache that fills and is emptied when idle, garbage
-//! collection, and heat. Rates come from the description, so that the truth of a sustained run is
-//! known; [`super::flash`] derives short-term rates from dies and channels.
+//! A solid-state drive over hours. Rates come from the description, so that the truth of a
+//! sustained run is known; [`super::flash`] derives short-term rates from dies and channels.
 
 use super::collection::{Filled, Scatter};
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
@@ -9,8 +8,8 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Write amplification is final after this share of the capacity: blocks of the previous pattern
-/// are collected first.
+/// Of the capacity, until write amplification is final: blocks of the previous pattern are
+/// collected first.
 const SETTLING_SHARE: f64 = 0.25;
 /// The hot state ends this far below the limit.
 const HYSTERESIS_C: f64 = 5.0;
@@ -22,29 +21,26 @@ pub struct CachedFlashDrive {
     pub capacity_bytes: u64,
     pub advertised_bytes_per_s: f64,
     pub link_bytes_per_s: f64,
-    /// The time per command: the inverse of the maximum rate.
+    /// The inverse of the maximum rate.
     pub controller_us: f64,
     pub command_us: f64,
     pub read_us: f64,
     pub queue: u32,
-    /// Memory of the drive, or of an adapter, that takes writes at the rate of the link while the
-    /// flash takes them out at its own.
+    /// Memory of the drive or an adapter, filled at the link's rate and emptied at the flash's.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub buffer_bytes: u64,
     /// Flash used as a write cache while the drive holds no data.
     pub cache_bytes: u64,
-    /// The size of the cache if all space holds data; between the two it shrinks with the space
-    /// written. Absent: constant.
+    /// The size if all space holds data; it shrinks with the space written. Absent: constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_cache_bytes: Option<u64>,
     pub cache_bytes_per_s: f64,
-    /// The write rate once the cache is full: straight to the main flash, or at the pace of
-    /// folding.
+    /// Once the cache is full: straight to the main flash, or at the pace of folding.
     pub full_bytes_per_s: f64,
     pub cache_drain_bytes_per_s: f64,
     #[serde(default)]
     pub cache_drain_after_ms: f64,
-    /// The spare space in percent of the advertised size.
+    /// Of the advertised size.
     pub spare_percent: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat: Option<Heat>,
@@ -54,15 +50,15 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-/// Heating by writes: at a constant rate, the temperature approaches ambient + rise exponentially.
+/// At a constant write rate, the temperature approaches ambient + rise exponentially.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Heat {
     pub ambient_c: f64,
-    /// The final rise at the rate of the write cache; proportional to the rate.
+    /// Final rise at the rate of the write cache; proportional to the rate.
     pub rise_c: f64,
     pub time_constant_s: f64,
-    /// The drive slows down above this temperature.
+    /// The drive slows down above it.
     pub limit_c: f64,
     pub throttled_bytes_per_s: f64,
 }
@@ -111,7 +107,7 @@ impl Model for CachedFlashDrive {
 
 #[derive(Default)]
 struct Buffer {
-    /// End of the program operation, and bytes.
+    /// End of programming, and bytes.
     waiting: VecDeque<(Nanos, u64)>,
     bytes: u64,
 }
@@ -156,10 +152,10 @@ struct CachedFlash {
     flash: Nanos,
     buffer: Buffer,
     cached: f64,
-    /// Cached bytes that are not rewrites: until they leave the cache, the rest of the drive is
-    /// that much emptier. The old copy of a rewrite is stale, but not erased.
+    /// Cached bytes that are not rewrites: until they leave, the rest of the drive is that much
+    /// emptier. A rewrite's old copy is stale, but not erased.
     fresh: f64,
-    /// Bytes written since the drive was new or discarded.
+    /// Bytes since the drive was new or discarded.
     written: f64,
     scatter: Scatter,
     filled: Filled,

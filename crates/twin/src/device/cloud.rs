@@ -18,18 +18,18 @@ pub struct CloudVolume {
     pub bytes_per_s: f64,
     pub burst_bytes_per_s: f64,
     pub credit_bytes: f64,
-    /// The quota of writes, as in a Linux control group. Absent: they share that of reads.
+    /// As in a Linux control group. Absent: writes share the quota of reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_iops: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes_per_s: Option<f64>,
-    /// The limits are those of a Linux control group, which counts each flush and each block that a
-    /// file system queues for its journal, before they are merged.
+    /// Limits count each flush and each journal block before merging, as a Linux control group
+    /// does.
     #[serde(default, skip_serializing_if = "is_false")]
     pub throttle: bool,
     pub read_us: f64,
     pub write_us: f64,
-    /// The rate of a single request.
+    /// Of a single request.
     pub stream_bytes_per_s: f64,
     pub queue: u32,
 }
@@ -166,7 +166,6 @@ impl Quota {
 
 struct Cloud {
     volume: CloudVolume,
-    /// The quota of reads, and of writes without their own.
     quota: Quota,
     writes: Option<Quota>,
     limited: Nanos,

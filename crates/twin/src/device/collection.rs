@@ -1,4 +1,4 @@
-//! Garbage collection of flash, and how full it is.
+//! Garbage collection of flash.
 
 /// In writes.
 const REMEMBERED: f64 = 1024.0;
@@ -21,17 +21,16 @@ impl Scatter {
         self.share += (scattered - self.share) / REMEMBERED;
     }
 
-    /// Returns the bytes that the flash programs for one that the host writes. Uniform random
-    /// writes with greedy cleaning cost about (1 + s) / (2 s) with spare share s (Hu et al., "Write
-    /// amplification analysis in flash-based solid state drives", 2009); sequential ones leave
-    /// whole blocks stale.
+    /// Returns the bytes programmed per byte written. Uniform random writes with greedy cleaning
+    /// cost about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification analysis in
+    /// flash-based solid state drives", 2009); sequential ones leave whole blocks stale.
     pub(super) fn amplification(&self, spare: f64) -> f64 {
         let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
         1.0 + self.share * (random - 1.0)
     }
 }
 
-/// How much of a drive's space holds data. Within a zone, space written twice counts twice.
+/// Within a zone, space written twice counts twice.
 pub(super) struct Filled {
     zones: Vec<u64>,
     bytes: u64,
@@ -44,7 +43,6 @@ impl Filled {
         Filled { zones: vec![0; ZONES as usize], bytes: 0, zone_bytes }
     }
 
-    /// Returns the bytes that held no data before.
     pub(super) fn write(&mut self, mut offset: u64, bytes: u64) -> u64 {
         let end = offset.saturating_add(bytes);
         let before = self.bytes;

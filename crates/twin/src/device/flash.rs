@@ -20,7 +20,7 @@ pub struct FlashDrive {
     pub half_duplex: bool,
     /// Link, controller pipeline and interrupt, apart from the times below.
     pub command_us: f64,
-    /// The time per command: the inverse of the maximum rate.
+    /// The inverse of the maximum rate.
     pub controller_us: f64,
     pub queue: u32,
     pub channels: u32,
@@ -30,7 +30,7 @@ pub struct FlashDrive {
     pub die_page_bytes: u64,
     pub read_us: f64,
     pub program_us: f64,
-    /// The time to program a page in the write cache (one bit per cell).
+    /// In the write cache (one bit per cell).
     pub cache_program_us: f64,
     pub erase_ms: f64,
     pub block_pages: u64,
@@ -40,7 +40,7 @@ pub struct FlashDrive {
     pub cache_bytes: u64,
     /// When idle.
     pub cache_drain_bytes_per_s: f64,
-    /// The spare space in percent of the advertised size.
+    /// Of the advertised size.
     pub spare_percent: f64,
 }
 
@@ -204,7 +204,7 @@ impl Flash {
         last
     }
 
-    /// Returns the time that is added to programming one page.
+    /// Per programmed page.
     fn collection(&mut self) -> Nanos {
         let moves = self.scatter.amplification(self.drive.spare_percent / 100.0) - 1.0;
         self.collect += moves;

@@ -1,6 +1,6 @@
-//! Disks, solid-state drives and volumes serve commands that [`Device::accept`] takes, by events
-//! ([`Host::wake`], [`Device::event`]), and hold a bus from [`Device::granted`] on. A model is one
-//! file, and a line in [`crate::description::Drive`].
+//! Devices serve commands that [`Device::accept`] takes, by events ([`Host::wake`],
+//! [`Device::event`]), and hold a bus from [`Device::granted`] on. A model is one file, and a line
+//! in [`crate::description::Drive`].
 
 pub mod cached_flash;
 pub mod cloud;
@@ -24,12 +24,12 @@ pub(crate) struct Command {
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
-    /// Requests that the file system queued for it, before they were merged.
+    /// The file system's requests before they were merged.
     pub queued: u64,
-    /// The data must be on stable storage when the command is done.
+    /// The data must be stable when it is done.
     pub durable: bool,
     pub since: Nanos,
-    /// The client that sent it; `None` for a page cache, which simulated clients share.
+    /// `None` for a page cache, which simulated clients share.
     pub client: Option<u32>,
 }
 
@@ -73,14 +73,13 @@ pub(crate) enum Outcome {
     Nothing,
 }
 
-/// A device, whose clock starts at zero in every run.
+/// Its clock starts at zero in every run.
 pub(crate) trait Device: Send {
     fn capacity_bytes(&self) -> u64;
 
     fn queue(&self) -> u32;
 
-    /// Restarts the device's clock at zero. `now` is on the clock that ends, after the last run and
-    /// the rest.
+    /// `now` is on the clock that ends, after the last run and the rest.
     fn rest(&mut self, now: Nanos);
 
     /// Returns the completion time; a simple device needs no other method.
@@ -88,8 +87,7 @@ pub(crate) trait Device: Send {
         now
     }
 
-    /// Takes a command; if `false`, it is offered again after [`Outcome::Done`] or
-    /// [`Outcome::Ready`].
+    /// If `false`, the command is offered again after [`Outcome::Done`] or [`Outcome::Ready`].
     fn accept(&mut self, command: u32, host: &mut Host<'_>) -> bool {
         let done = self.serve(host.now(), &host.commands[command]);
         host.wake(done, Wake { what: 0, command });
@@ -100,7 +98,7 @@ pub(crate) trait Device: Send {
         Outcome::Done(wake.command)
     }
 
-    /// Returns until when the device holds the bus, and the event that follows.
+    /// Returns until when the device holds the bus, and the next event.
     fn granted(&mut self, _connect: Connect, host: &mut Host<'_>) -> (Nanos, Wake) {
         (host.now(), Wake::device(u8::MAX))
     }
@@ -110,12 +108,12 @@ pub(crate) trait Device: Send {
         false
     }
 
-    /// Returns the completion time, once [`Device::dirty`] is false.
+    /// Called when [`Device::dirty`] is false.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now
     }
 
-    /// Returns when a flush of its own, not part of a write, has passed the volume's limits.
+    /// Returns when a flush that is not part of a write has passed the volume's limits.
     fn admit_flush(&mut self, now: Nanos) -> Nanos {
         now
     }
@@ -158,7 +156,7 @@ pub struct Drives<'a> {
 }
 
 impl Drives<'_> {
-    /// Returns a layer of `count` parts with their combined advertised `rate`.
+    /// `rate` is that of all `count` parts.
     pub fn layer(&self, kind: LayerKind, count: u32, name: &str, rate: Option<f64>) -> Layer {
         let name = if count == 1 { name.to_owned() } else { format!("{count} x {name}") };
         Layer {
@@ -168,7 +166,7 @@ impl Drives<'_> {
         }
     }
 
-    /// Returns the layer of the drives, each with the advertised `rate`.
+    /// `rate` is that of each drive.
     pub fn disks(&self, rate: Option<f64>) -> Layer {
         self.layer(
             LayerKind::Disk,
@@ -179,11 +177,11 @@ impl Drives<'_> {
     }
 }
 
-/// A number of a description that calibration may change.
+/// A number that calibration may change.
 pub struct Tunable<'a> {
     pub name: &'static str,
     pub value: &'a mut f64,
-    /// Numbers with the same meaning, which move with it.
+    /// Numbers with the same meaning move with it.
     pub along: Vec<&'a mut f64>,
 }
 
@@ -204,15 +202,15 @@ pub(crate) trait Model {
         false
     }
 
-    /// Returns the layers from the top down.
+    /// From the top down.
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer>;
 
-    /// Scales the cost of a command, except mechanics and transfer.
+    /// Except mechanics and transfer.
     fn scale_latency(&mut self, by: f64);
 
     fn tunable(&mut self) -> Vec<Tunable<'_>>;
 
-    /// Returns a contradiction within the description or with the buses: the key, and why.
+    /// Returns the key, and why.
     fn contradiction(&self, _buses: &BTreeMap<String, BusKind>) -> Option<(&'static str, String)> {
         None
     }

@@ -1,5 +1,4 @@
-//! A path with variable latency, client and server links, and a server with a fixed number of
-//! threads.
+//! A server with a fixed number of threads, behind a network with variable latency.
 
 use crate::device::{ClientLink, Command, Device, Drives, Model, Slot, Tunable};
 use crate::units::us;
@@ -14,7 +13,7 @@ pub struct NetworkVolume {
     pub capacity_bytes: u64,
     /// Of each client.
     pub link_bytes_per_s: f64,
-    /// The link of the server, for all clients; absent: as that of a client.
+    /// For all clients; absent: as a client's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_bytes_per_s: Option<f64>,
     /// Median, without data.
@@ -23,11 +22,11 @@ pub struct NetworkVolume {
     pub round_trip_spread: f64,
     pub workers: u32,
     pub read_us: f64,
-    /// The server's time for a write that its cache absorbs.
+    /// For a write that the server's cache absorbs.
     pub write_us: f64,
-    /// The server's extra time to bring a write to stable storage.
+    /// Extra for stable storage.
     pub stable_us: f64,
-    /// Requests that each client keeps in flight.
+    /// Requests in flight per client.
     pub queue: u32,
 }
 
@@ -73,7 +72,7 @@ impl Model for NetworkVolume {
     }
 }
 
-/// When a link is free, to the server and back, and how long it was busy.
+/// To the server, and back.
 #[derive(Debug, Clone, Copy, Default)]
 struct Link {
     free: [Nanos; 2],
@@ -101,7 +100,7 @@ struct Network {
     workers: Vec<Nanos>,
     clients: Vec<Link>,
     server: Link,
-    /// Bytes of each client, to the server and back.
+    /// Per client, to the server and back.
     carried: Vec<[u64; 2]>,
     worker_busy: Nanos,
     last_write: Nanos,
@@ -138,8 +137,7 @@ impl Network {
         us(self.volume.round_trip_us * (normal * self.volume.round_trip_spread).exp())
     }
 
-    /// Carries a command over both links without a pause between them, so the slower one sets the
-    /// time.
+    /// The links pass data on without a pause, so the slower one sets the time.
     fn transfer(&mut self, way: usize, at: Nanos, command: &Command) -> Nanos {
         let link = self.volume.link_bytes_per_s;
         let server = self.volume.server_bytes_per_s.unwrap_or(link);

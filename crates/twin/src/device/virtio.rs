@@ -14,21 +14,21 @@ pub struct VirtioDisk {
     pub capacity_bytes: u64,
     /// Includes the interrupt.
     pub notify_us: f64,
-    /// The hypervisor takes everything in the ring when it wakes, and interrupts once when all is
-    /// done (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 and 2.6.10), so a deeper queue shares the
-    /// notification. Otherwise each request has its own.
+    /// The hypervisor takes the whole ring when it wakes, and interrupts once when all is done
+    /// (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 and 2.6.10). Otherwise each request has its own
+    /// notification.
     #[serde(default)]
     pub batched: bool,
-    /// Requests that the hypervisor serves in parallel.
+    /// Requests served in parallel.
     pub workers: u32,
     pub read_us: f64,
     pub write_us: f64,
-    /// The rate of one worker.
+    /// Of one worker.
     pub read_bytes_per_s: f64,
-    /// The rate of one worker.
+    /// Of one worker.
     pub write_bytes_per_s: f64,
     pub total_bytes_per_s: f64,
-    /// The total read rate, if it differs; `total_bytes_per_s` is then for writes.
+    /// If it differs; `total_bytes_per_s` is then for writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_read_bytes_per_s: Option<f64>,
     pub flush_us: f64,
@@ -76,7 +76,7 @@ struct Virtio {
     disk: VirtioDisk,
     workers: Vec<Nanos>,
     total: Nanos,
-    /// Commands that the hypervisor has not seen yet.
+    /// Not yet seen by the hypervisor.
     ring: VecDeque<u32>,
     awake: bool,
     worker_busy: Nanos,

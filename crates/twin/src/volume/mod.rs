@@ -11,7 +11,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Maker {
-    /// The host's volume manager: its processor sends a command for each piece.
+    /// The host's processor sends a command for each piece.
     #[default]
     Host,
     /// The adapter sends a request's pieces over its disk buses.
@@ -66,7 +66,7 @@ pub struct Layout {
     pub chunk: u64,
     /// Bytes from the start of a row to a file's first byte: file systems ignore chunks.
     pub start: u64,
-    /// The failed member, and the bytes at the start of its replacement that are rebuilt.
+    /// The member, and the bytes at the start of its replacement that are rebuilt.
     pub failed: Option<(u32, u64)>,
     pub member_bytes: u64,
 }
@@ -79,7 +79,7 @@ pub struct Piece {
     pub bytes: u64,
 }
 
-/// Pieces of a transfer: the first in parallel, then the second.
+/// The first in parallel, then the second.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub first: Vec<Piece>,

@@ -44,8 +44,7 @@ fn read(layout: &Layout, piece: Piece, plan: &mut Plan) {
     plan.parity_bytes += piece.bytes * u64::from(layout.members - 1);
 }
 
-/// Writes within one row. First reads the old data and parity, or the rest of the row, whichever is
-/// less.
+/// First reads the old data and parity, or the rest of the row, whichever is less.
 fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     let row = at / layout.row_bytes();
     let parity = parity_member(layout, row);

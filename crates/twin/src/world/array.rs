@@ -5,7 +5,7 @@ use crate::volume::Piece;
 use machine::{Nanos, Op};
 
 impl World {
-    /// Returns when the data leave the host bus and when they arrive; `None` without an array.
+    /// `None` without an array.
     pub(super) fn crosses(&mut self, number: u32, write: bool) -> Option<(Nanos, Nanos)> {
         let (now, max) = (self.now(), self.fs.command_bytes);
         let World { array, pci, transfers, .. } = self;
@@ -26,8 +26,7 @@ impl World {
         transfer.crossed
     }
 
-    /// Returns when the array has a piece: it forwards data as they arrive, parity only after all
-    /// have arrived.
+    /// The array forwards data as they arrive, parity only after all have arrived.
     pub(super) fn arrived(&self, number: u32, before: u64, piece: &Piece) -> Nanos {
         let transfer = &self.transfers[number];
         let Some((began, across)) =

@@ -1,5 +1,4 @@
-//! Requests through the file-system cache: demand reads, read-ahead, pre-reads of partial pages,
-//! copies.
+//! Requests through the file-system cache.
 
 use super::state::Reader;
 use super::{Owner, Request, World};
@@ -60,7 +59,7 @@ impl World {
         }
     }
 
-    /// Returns whether this part of a unit is in memory; otherwise the request resumes when it is.
+    /// If `false`, the request resumes when the pages are in memory.
     fn pages_present(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
         let wanted = self.cache.pages(unit, at, end);
         let entry = self.cache.entry(unit);
@@ -77,8 +76,7 @@ impl World {
         false
     }
 
-    /// Returns whether a write can go on: partial pages are read first; writers above the dirty
-    /// limit wait.
+    /// Partial pages are read first; writers above the dirty limit wait.
     fn pages_writable(&mut self, request: &Request, number: u32, unit: u64, end: u64) -> bool {
         let (page, at, valid) =
             (self.cache.page_bytes(), request.at, self.files.of(request.offset).valid);

@@ -1,6 +1,4 @@
-//! Files of a simulated volume: the volume itself, and its extents in use.
-//!
-//! Each file has its own address space, so an address identifies its file.
+//! Files of a simulated volume. Each has its own address space, so an address identifies its file.
 
 use crate::volume::{Kind, Layout, Plan};
 use machine::units::{show_size, show_size_rounded};
@@ -30,7 +28,7 @@ pub(crate) struct File {
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
-    /// Bytes written back since the run began.
+    /// Bytes since the run began.
     pub written: u64,
     /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
@@ -46,7 +44,7 @@ impl File {
         self.start..self.start + (1 << (FILE_BITS - 1))
     }
 
-    /// Returns the address of the log, in the middle of the members.
+    /// In the middle of the members.
     pub fn log(&self) -> u64 {
         self.start + self.whole.bytes() / 2 / 4096 * 4096
     }
@@ -270,7 +268,6 @@ impl Files {
         Ok(number as u32)
     }
 
-    /// Returns the addresses if this was the last reference.
     pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;
@@ -305,7 +302,6 @@ impl Files {
         file.written += bytes;
     }
 
-    /// Returns the members of these files, without duplicates.
     pub fn members(&self, files: &[u32]) -> Vec<u32> {
         let mut members: Vec<u32> =
             files.iter().flat_map(|&file| self[file].members.iter().copied()).collect();

@@ -1,5 +1,4 @@
-//! The running computer: a *request* becomes *transfers* of the volume, a transfer *commands* to
-//! members.
+//! A *request* becomes *transfers* of the volume, a transfer *commands* to members.
 
 mod array;
 mod buffered;
@@ -40,7 +39,7 @@ pub(crate) struct Request {
     /// Buffered: the next byte to copy.
     pub at: u64,
     pub extends: bool,
-    /// Journal blocks of a durable write, if its source knows.
+    /// Of a durable write, if its source knows.
     pub journal_blocks: Option<u32>,
 }
 
@@ -83,14 +82,14 @@ pub(crate) struct Transfer {
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
-    /// The data must be on stable storage when the transfer is done.
+    /// The data must be stable when it is done.
     pub durable: bool,
     pub pending: u32,
     pub combined: bool,
     pub second: bool,
-    /// A RAM cache serves the transfer.
+    /// A RAM cache serves it.
     pub copied: bool,
-    /// When its data left for the array over the host bus, and when they arrived.
+    /// When its data left over the host bus, and when the array had them.
     pub crossed: Option<(Nanos, Nanos)>,
     pub rows: Option<Range<u64>>,
 }
@@ -138,7 +137,7 @@ impl Member {
 
 const FS: u64 = 1_000_000;
 
-/// Costs in ns; per byte in fs.
+/// In ns; per byte in fs.
 pub(crate) struct Costs {
     request: Nanos,
     request_fs: u64,
@@ -181,7 +180,7 @@ impl From<&Processor> for Costs {
 }
 
 impl Costs {
-    /// Returns the costs of an uncached transfer before the adapter and after the interrupt.
+    /// Uncached: before the adapter, and after the interrupt.
     fn transfer(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request, bytes)
     }
@@ -267,7 +266,7 @@ impl World {
         }
     }
 
-    /// Sets the clients of the next run: each has the processors of one computer and its queue.
+    /// For the next run; each client has the processors and the queue of one computer.
     pub fn with_clients(&mut self, clients: u32, cores: u32) {
         self.cpu = Cpu::new(cores.saturating_mul(clients));
         for member in &mut self.members {
@@ -283,8 +282,7 @@ impl World {
         self.members.iter().filter_map(|member| member.device.celsius()).reduce(f64::max)
     }
 
-    /// Starts a run `idle` after the previous one of `ran`. Nothing is in flight; drive caches are
-    /// as after a pause.
+    /// Starts a run `idle` after the previous one of `ran`. Drive caches are as after a pause.
     pub fn rest(&mut self, idle: Nanos, ran: Nanos) {
         self.kernel = Kernel::new(0);
         self.cpu.rest();
@@ -314,7 +312,7 @@ impl World {
         }
     }
 
-    /// Changes a file's stripe; returns its new number. Fails if another target uses the same file.
+    /// Returns the new number; fails if another target uses the file.
     pub fn restripe(&mut self, file: u32, members: &[u32], chunk: u64) -> machine::Result<u32> {
         let file = self.files.restripe(file, members, chunk)?;
         self.forget(self.files[file].addresses());
@@ -328,8 +326,7 @@ impl World {
         }
     }
 
-    /// Prepares files. Reserved space counts as written: real programs preallocate to avoid
-    /// extending writes.
+    /// Reserved space counts as written: real programs preallocate to avoid extending writes.
     pub fn prepare(&mut self, access: &Access, files: &[u32]) {
         let fresh = matches!(access.allocation, Allocation::Extend | Allocation::Truncate);
         for &number in files {
@@ -481,7 +478,7 @@ impl World {
         self.writes_through(request) && self.accesses[request.part as usize].metadata_sync
     }
 
-    /// Writes blocks to the journal: the last one when the others are written.
+    /// The last block follows when the others are written.
     pub fn log(&mut self, at: Nanos, of: LogOwner, address: u64, blocks: u32) {
         let last = blocks <= 1;
         let bytes = u64::from(if last { 1 } else { blocks - 1 }) * u64::from(self.fs.block_bytes);

@@ -1,5 +1,4 @@
-//! Row locks of a parity volume: parity updates of a row exclude each other from the first read to
-//! the last write.
+//! Parity updates of a row exclude each other from the first read to the last write.
 
 use super::{Owner, World};
 use crate::volume::Plan;
@@ -7,7 +6,7 @@ use machine::Op;
 use std::ops::Range;
 
 impl World {
-    /// Returns whether a transfer has its rows; otherwise it is launched when it gets them.
+    /// If `false`, the transfer is launched when it gets its rows.
     pub(super) fn has_rows(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         if transfer.rows.is_some() {

@@ -1,4 +1,4 @@
-//! The state of parts of the running computer.
+//! State of the running computer.
 
 use crate::bus::{Bus, BusKind, Pci};
 use machine::Nanos;
@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) struct Controller {
     pub bus: Bus,
     pub(super) free_at: Nanos,
-    /// A path that is never a limit.
+    /// Never a limit.
     pub memory: Pci,
 }
 
@@ -36,7 +36,6 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 impl Rows {
-    /// Locks rows; fails if one is locked or an earlier transfer waits for it.
     pub(super) fn take(&mut self, rows: &Range<u64>) -> bool {
         let free = !self
             .held
@@ -49,7 +48,6 @@ impl Rows {
         free
     }
 
-    /// Unlocks rows; returns the transfers that now hold theirs.
     pub(super) fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
         if let Some(index) = self.held.iter().position(|held| held == rows) {
             self.held.swap_remove(index);

@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// Computes the parity once; returns when, if the host computes it.
+    /// Runs once per transfer; returns when, if the host computes it.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
         if std::mem::replace(&mut self.transfers[number].combined, true)
             || !self.host_parity(self.transfers[number].offset)
@@ -94,8 +94,7 @@ impl World {
         self.maker == Maker::Host && self.files.of(offset).layout.kind == Kind::Raid5
     }
 
-    /// Charges the host for each piece after the first, which passes through the drivers
-    /// separately.
+    /// Each piece after the first passes through the drivers separately.
     fn work_on_pieces(&mut self, number: u32, pieces: &[Piece]) {
         if self.maker != Maker::Host || pieces.len() < 2 {
             return;

@@ -1,4 +1,4 @@
-//! The write-back worker, the lazy writer's period, and throttled writers.
+//! Write-back, and throttled writers.
 
 use super::files::{Barrier, Files};
 use super::{Owner, Request, World};
@@ -85,8 +85,8 @@ impl World {
         }
     }
 
-    /// Returns the quarters in the first piece. Without the sequential hint, write-backs (the study
-    /// saw 16 to 64 KB) start anywhere in a view, so its first unit goes in two pieces.
+    /// In quarters. Without the sequential hint, write-backs (the study saw 16 to 64 KB) start
+    /// anywhere in a view, so its first unit goes in two pieces.
     fn split(&self, unit: u64) -> Option<u64> {
         let offset = unit * self.fs.unit_bytes;
         let (first, view) = (offset.is_multiple_of(VIEW_BYTES), offset / VIEW_BYTES);
@@ -117,7 +117,7 @@ impl World {
         self.write_back();
     }
 
-    /// Starts to write back files with priority. The barrier excludes later writes and other files.
+    /// Writes these files back first. The barrier excludes later writes and other files.
     pub fn flush(&mut self, files: &[u32]) -> Barrier {
         files.iter().for_each(|&file| self.files[file].flushing = true);
         let (files_of, unit_bytes) = (&self.files, self.fs.unit_bytes);
@@ -167,8 +167,8 @@ impl World {
         }
     }
 
-    /// Flushes the devices' caches once all data have been sent; returns when. A flush that is not
-    /// part of a write to the journal has to pass the volume's limits.
+    /// Called when all data have been sent. Returns when the caches are flushed. A flush outside a
+    /// journal write has to pass the volume's limits.
     pub fn flush_devices(&mut self, files: &[u32], alone: bool) -> Nanos {
         let now = self.now();
         if !self.fs.sync_flushes_drives {

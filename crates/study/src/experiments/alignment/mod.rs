@@ -173,7 +173,7 @@ fn by_offset(found: &Found<'_>, op: OpKind, bytes: u32) -> Vec<Reading> {
     published(&found.setting.facts).into_iter().filter_map(at).collect()
 }
 
-/// Returns the best and the worst point of the published figure at one size.
+/// Best and worst of the published figure.
 pub(crate) fn extremes(found: &Found<'_>, op: OpKind, bytes: u32) -> Option<[usize; 2]> {
     let readings = by_offset(found, op, bytes);
     let (best, worst) = (best(&readings)?, worst(&readings)?);

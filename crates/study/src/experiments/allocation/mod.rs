@@ -29,7 +29,7 @@ fn curve(state: Allocation, depth: u32) -> Curve {
     Curve { set: &BY_SIZE, name: variant.in_group(state.name()) }
 }
 
-/// Returns the curve of writes flushed at the end: the page cache hides the cost of growth.
+/// Flushed at the end: the page cache hides the cost of growth.
 fn buffered(state: Allocation) -> Curve {
     Curve::of(&BY_SIZE, format!("{}, buffered", state.name()))
 }

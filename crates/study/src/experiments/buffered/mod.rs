@@ -45,7 +45,7 @@ const THROUGH: Curve = Curve::in_group(&BY_SIZE, "write-through", "each on stabl
 /// The published request size.
 const USUAL: u32 = 65_536;
 
-/// Only a few sizes, as write-through is the slowest way to write.
+/// Write-through is the slowest way to write.
 const THROUGH_SIZES: [u32; 3] = [4096, USUAL, 1 << 20];
 
 fn grid(setting: &StudyContext) -> Grid {

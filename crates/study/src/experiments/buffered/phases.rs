@@ -1,4 +1,4 @@
-//! The phases of buffered writing: filling free memory, waiting for write-back, the final flush.
+//! Buffered writing fills free memory, waits for write-back, and flushes at the end.
 
 use crate::sampler::Entry;
 use measure::Sample;

@@ -1,4 +1,4 @@
-//! Clients that use the target at the same time, each with a file of its own or all with one.
+//! Clients at the same time, with a file each or one for all.
 
 use super::prelude::*;
 use workload::ClientFiles;

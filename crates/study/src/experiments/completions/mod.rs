@@ -1,4 +1,4 @@
-//! The gain from reaping several completions at a time, or from polling.
+//! Reaping several completions at a time, and polling.
 
 use super::prelude::*;
 use machine::{Reap, TargetKind};

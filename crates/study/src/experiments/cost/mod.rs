@@ -20,7 +20,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
 
 const LARGE: f64 = 65_536.0;
 
-/// The smallest saving to report, in processors.
+/// In processors.
 const MIN_SAVING: f64 = 0.05;
 
 static BY_SIZE: CurveSet = CurveSet::new(

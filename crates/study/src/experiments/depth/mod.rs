@@ -13,7 +13,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     )
 };
 
-/// The depths of the 1997 study (1, 3, 8), plus those modern devices need.
+/// 1, 3 and 8 are those of the 1997 study; modern devices need more.
 const DEPTHS: [(u32, Rank); 7] = [
     (1, Rank::Core),
     (3, Rank::Usual),
@@ -157,7 +157,6 @@ fn mechanisms(setting: &StudyContext, grid: &mut Grid) {
     }
 }
 
-/// Returns the rates at a depth with several mechanisms, slowest first.
 fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     [32, 8].into_iter().find_map(|depth: u32| {
         let at = |engine| Some((engine, found.at(&mechanism(engine), depth)?));

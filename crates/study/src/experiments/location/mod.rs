@@ -1,4 +1,4 @@
-//! The difference in speed between the ends of the target.
+//! Speed at the ends of the target.
 
 use super::prelude::*;
 use machine::units::show_size_rounded;

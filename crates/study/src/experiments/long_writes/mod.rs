@@ -1,4 +1,4 @@
-//! The rate of writes past caches and burst credit, as far as the study's time allows.
+//! Writes past caches and burst credit, as far as time allows.
 
 use super::prelude::*;
 use crate::long_writes::applies;
@@ -13,7 +13,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// The grid runs once, after all others, because it changes the state of the target.
+/// Runs last, because it changes the state of the target.
 fn grid(setting: &StudyContext) -> Grid {
     applies(setting).map_or_else(Grid::skipped, |()| Grid::default())
 }

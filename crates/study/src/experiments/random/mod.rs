@@ -36,7 +36,7 @@ fn curve(op: OpKind, request: u32) -> Curve {
     Curve::variant(&BY_DEPTH, op, show_size(u64::from(request))).ordered(request)
 }
 
-/// Returns two database page sizes, or the target's sector size if larger.
+/// Database pages, or the target's sector if larger.
 fn sizes(setting: &StudyContext) -> Vec<(u32, Rank)> {
     let mut sizes = [(4096, Rank::Core), (8192, Rank::Usual)]
         .map(|(size, rank): (u32, Rank)| (size.max(setting.facts.direct_align_bytes), rank))

@@ -175,8 +175,7 @@ fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     ))
 }
 
-/// Returns, for example, `three members fill what they share (15.8 MiB/s); the fourth adds
-/// nothing`. `None` if each adds something, or if the runs are too uneven.
+/// `None` if each member adds something, or runs are too uneven.
 fn knee(by_number: &[Reading]) -> Option<String> {
     let best = best(by_number)?;
     let filled = |one: &Reading| {
@@ -218,8 +217,7 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::*;
 
-    /// `rates` are in MiB/s, of one member, two, and so on. `half_width` is `None` if runs repeat
-    /// exactly.
+    /// `rates` are in MiB/s, of one member, two, and so on.
     fn said(rates: &[f64], half_width: Option<f64>) -> Option<String> {
         let reading = |(point, &rate): (usize, &f64)| {
             let y = rate * (1u64 << 20) as f64;

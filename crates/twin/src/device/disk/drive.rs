@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 pub struct DiskDrive {
     pub about: String,
     pub bus: String,
-    /// The data sheet's highest rate, if it differs from what the zones give.
+    /// The data sheet's highest rate, if not that of the zones.
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
     pub rpm: f64,
-    /// The maximum deviation of a spindle from the nominal speed.
+    /// A spindle's maximum deviation from the nominal speed.
     pub rpm_tolerance_percent: f64,
     pub heads: u64,
     /// From the outside in: cylinders and sectors per track.
     #[serde(default)]
     pub zones: Vec<(u64, u64)>,
-    /// A factor on each zone's cylinders. The total is fixed, so the innermost zones shrink.
+    /// Multiplies each zone's cylinders; the total is fixed, so the innermost zones shrink.
     #[serde(default)]
     pub zone_stretch: Option<f64>,
     /// Replaces a table of zones.
@@ -31,15 +31,15 @@ pub struct DiskDrive {
     pub cylinder_skew_ms: f64,
     pub head_switch_ms: f64,
     pub write_head_switch_ms: f64,
-    /// Time in ms by distance in cylinders.
+    /// Milliseconds by distance in cylinders.
     pub seek: Vec<(u64, f64)>,
-    /// The extra settle time of a write after a seek.
+    /// Extra for a write after a seek.
     pub write_settle_ms: f64,
     pub cache: DiskCache,
     pub firmware: Firmware,
     pub queue: u32,
-    /// Reads sent at a time, if fewer than `queue`: the next one selects the drive as soon as one
-    /// ends, while its firmware recovers.
+    /// Reads sent at a time, if fewer than `queue`: the next one selects the drive when one ends,
+    /// while its firmware recovers.
     #[serde(default)]
     pub queue_reads: Option<u32>,
 }
@@ -76,20 +76,20 @@ impl DiskDrive {
     }
 }
 
-/// Returns a golden-ratio sequence in 0..1: the first few values are well separated.
+/// A golden-ratio sequence in 0..1: its first values are well separated.
 pub(super) fn spread(number: u32) -> f64 {
     (f64::from(number) * 0.618_033_988_749_895).fract()
 }
 
-/// Constant linear density: sectors per track fall linearly with the radius, except on the
-/// outermost tracks, which the electronics' top rate limits.
+/// Sectors per track fall linearly with the radius (constant linear density), except on the
+/// outermost tracks, which the electronics limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneLaw {
     pub cylinders: u64,
     pub outer_sectors: u64,
     pub inner_sectors: u64,
-    /// The percentage of the cylinders in the outermost zone.
+    /// Cylinders in the outermost zone.
     pub outer_percent: f64,
     pub inner_zones: u64,
 }
@@ -139,31 +139,30 @@ fn yes() -> bool {
 pub struct Firmware {
     /// With the bus held, beyond the wire phases.
     pub read_us: f64,
-    /// The minimum time from selection to the end of a read.
+    /// Minimum from selection to the end of a read.
     pub read_floor_us: f64,
-    /// The time after a read before the next command is examined.
+    /// After a read, before the next command is examined.
     pub read_recover_us: f64,
     /// Minimum from one read's selection to the next command's: processing overlaps the transfer.
     pub read_cycle_us: f64,
     /// The last part of recovery: the drive answers a selection late and so holds the bus. The
-    /// adapter sends commands to such drives in the order it received them, over all its drives.
+    /// adapter serves such drives in the order in which it received their commands.
     pub select_wait_us: f64,
-    /// The extra cost of data already sent.
+    /// Extra for data already sent.
     pub reread_us: f64,
     /// With the bus held.
     pub write_us: f64,
-    /// The time after a write before the next command is examined.
+    /// After a write, before the next command is examined.
     pub write_recover_us: f64,
     /// The extra time, off the bus, of a cached write while the drive writes nothing.
     #[serde(default)]
     pub write_rest_us: f64,
     /// The extra time, with the bus held, of a write right behind another command of the drive.
     pub queued_write_us: f64,
-    /// The minimum time from such a command's selection to the next; for a write after the extra
-    /// time.
+    /// Minimum from such a command's selection to the next; for a write, after the extra time.
     #[serde(default)]
     pub queued_cycle_us: f64,
-    /// The time of a write that waits for the platter, half before and half after, off the bus.
+    /// Of a write that waits for the platter: half before, half after, off the bus.
     pub turnaround_us: f64,
     /// The controller does nothing else for this time before the end of each such write.
     pub attention_us: f64,

@@ -1,8 +1,6 @@
-//! Block addresses, and when each block passes under the head.
-//!
-//! Each block has a *media time* that depends only on its address: tracks passed in the zone, a
-//! skew at every head and cylinder switch, and sectors of the track. Differences give the time to
-//! read a run of blocks; modulo one revolution it is the angle of the block.
+//! A block's *media time* depends only on its address: tracks passed in the zone, a skew at every
+//! head and cylinder switch, and sectors of the track. Differences give the time to read a run;
+//! modulo one revolution it is the block's angle.
 
 use machine::Nanos;
 
@@ -19,7 +17,7 @@ struct Zone {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Geometry {
     revolution: Nanos,
-    /// The time since the index mark passed, at time zero.
+    /// Since the index mark, at time zero.
     phase: Nanos,
     heads: u64,
     track_skew: Nanos,
@@ -59,7 +57,7 @@ impl Geometry {
         }
     }
 
-    /// Changes the rotational phase, as spindles are not synchronised.
+    /// Spindles are not synchronised.
     pub(super) fn turned(mut self, phase: Nanos) -> Self {
         self.phase = phase % self.revolution;
         self
@@ -119,7 +117,7 @@ impl Geometry {
         self.media_time(lba, 0)
     }
 
-    /// Returns the media time at the end of the last block before `end`, without the skew after it.
+    /// Without the skew after the last block.
     pub(super) fn end(&self, end: u64) -> Nanos {
         self.media_time(end - 1, 1)
     }
@@ -130,7 +128,7 @@ impl Geometry {
         if angle >= here { angle - here } else { angle + self.revolution - here }
     }
 
-    /// Returns the block in `from..=limit` that a read from `from` at `began` reaches by `now`.
+    /// Returns the last block read by `now`.
     pub(super) fn reached(&self, from: u64, began: Nanos, limit: u64, now: Nanos) -> u64 {
         let origin = self.start(from);
         let (mut low, mut high) = (from, limit);

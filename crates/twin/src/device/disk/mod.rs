@@ -15,8 +15,8 @@ use read_cache::ReadCache;
 use seek::Seek;
 use std::collections::VecDeque;
 
-/// Candidates for the next command: choosing among more takes longer than the seek time it saves.
-/// The drives of the 1997 study queue fewer.
+/// Choosing among more commands takes longer than the seek time it saves. The drives of the 1997
+/// study queue fewer.
 const CHOICE: usize = 1024;
 
 /// Work that waited this many times its positioning time gains priority.
@@ -64,7 +64,7 @@ struct MediaWork {
     lba: u64,
     end: u64,
     write: bool,
-    /// The command that waits for it; `None` for a cached write.
+    /// `None` for a cached write.
     command: Option<u32>,
     since: Nanos,
 }
@@ -73,7 +73,7 @@ struct MediaWork {
 enum Media {
     Free,
     Busy(MediaWork, Nanos),
-    /// The head is held by data that a command waits for, or by the rest of a track.
+    /// By data that a command waits for, or by the rest of a track.
     Held,
 }
 
@@ -112,7 +112,6 @@ struct Disk {
     head_lba: u64,
     write_limit: u64,
     write_used: u64,
-    /// Back-to-back writes before the drive loses a revolution; 0: no limit.
     list_limit: u32,
     list: u32,
     media_end: Nanos,
@@ -180,8 +179,7 @@ impl Disk {
         reach(&self.seek, &self.geometry, self.head_lba, lba, write, now)
     }
 
-    /// Takes the work that the head can start soonest. Priority grows with waiting time, so nothing
-    /// starves.
+    /// Takes what the head can start soonest. Priority grows with waiting time, so nothing starves.
     fn pick(&mut self, now: Nanos) -> Option<MediaWork> {
         let cost = |work: &MediaWork| {
             // A sequential successor needs no track change, so it comes first even if another block
@@ -201,7 +199,6 @@ impl Disk {
         Some(self.pending.remove(best))
     }
 
-    /// Moves the head to a write; returns when its last block is on the platter.
     fn begin_write(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         self.cache.forget(work.lba, work.end);
@@ -218,8 +215,6 @@ impl Disk {
         self.media_end
     }
 
-    /// Moves the head to a cache miss; returns when its last block is in the cache. Prefetch starts
-    /// there.
     fn begin_read(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         let start = self.reach(work.lba, false, now);

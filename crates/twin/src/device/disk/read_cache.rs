@@ -1,5 +1,5 @@
-//! Segments of the on-board cache, and the prefetch that fills the newest. It follows from its
-//! start time, without events, stops when full of unread data, and resumes with a free track.
+//! The prefetch is computed from its start time, without events; it stops when full of unread data,
+//! and resumes with a free track.
 
 use super::drive::DiskCache;
 use super::geometry::{Geometry, SECTOR};
@@ -8,9 +8,9 @@ use machine::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     start: u64,
-    /// The end of the segment; while it is filled, the start of its current pass.
+    /// While the segment is filled, the start of its current pass.
     end: u64,
-    /// The block after the last one sent to the host.
+    /// After the last block sent to the host.
     taken: u64,
     origin: u64,
     used: u64,
@@ -127,7 +127,6 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// Returns the end of the blocks that the prefetch has or will surely read.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -221,7 +220,7 @@ impl ReadCache {
             .max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
-    /// Starts a segment; its first block is under the head at `began`.
+    /// The first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
         let segment = Segment { start: lba, end: lba, taken: lba, origin: lba, used: self.clock };
@@ -257,8 +256,7 @@ impl ReadCache {
         }
     }
 
-    /// Returns until when the head stays: for data that a command waits for and, with whole tracks,
-    /// for the rest of the track.
+    /// Returns until when the head stays: for awaited data, or for a whole track.
     pub(super) fn end_prefetch(&mut self, geometry: &Geometry, now: Nanos) -> Nanos {
         let whole_tracks = self.whole_tracks;
         let Some(prefetch) = self.prefetch.as_mut() else { return now };

@@ -1,5 +1,3 @@
-//! Adapter, bus and drive: the path of a command.
-//!
 //! Nothing interrupts a connection, so its phases are computed when the bus is granted, and one
 //! event ends it.
 
@@ -129,7 +127,6 @@ impl Disk {
         }
     }
 
-    /// Returns the end of the connection and the event that follows.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else {

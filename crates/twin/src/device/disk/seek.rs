@@ -2,7 +2,7 @@ use machine::Nanos;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seek {
-    /// Pairs of (cylinders, ns), ascending.
+    /// (cylinders, ns), ascending.
     points: Vec<(u64, Nanos)>,
     write_settle: Nanos,
     head_switch: Nanos,
@@ -19,8 +19,8 @@ impl Seek {
         Seek { points, write_settle, head_switch, write_head_switch }
     }
 
-    /// Returns the seek time in ns. Between two points it grows with the square root of the
-    /// distance, as for an arm that accelerates and brakes.
+    /// Between two points, time grows with the square root of the distance, as for an arm that
+    /// accelerates and brakes.
     fn arm(&self, distance: u64) -> Nanos {
         if distance == 0 {
             return 0;
