@@ -199,8 +199,8 @@ impl Model for DiskDrive {
         let waits = [&mut f.queued_write_us, &mut f.queued_cycle_us, &mut f.attention_us];
         let writes =
             [&mut f.write_us, &mut f.write_rest_us, &mut f.write_recover_us, &mut f.turnaround_us]
-            .into_iter()
-            .chain(waits);
+                .into_iter()
+                .chain(waits);
         for time in reads.into_iter().chain(writes).chain([&mut f.reread_us, &mut f.read_cycle_us])
         {
             *time *= by;
