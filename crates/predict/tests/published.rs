@@ -78,7 +78,7 @@ fn predictions_have_the_conclusions_of_the_study(validation: &Validation) {
     let raid5 = |op: &str, maker: &str| {
         at("fig17_raid5", &format!("{op}, RAID 5 by the {maker}"), 4, 64).mb_per_s
     };
-    assert!(raid5("write", "array") > 1.05 * raid5("write", "host"));
+    assert!(raid5("write", "array") > 1.4 * raid5("write", "host"));
     assert!((raid5("read", "array") / raid5("read", "host") - 1.0).abs() < 0.15);
 }
 
@@ -98,9 +98,13 @@ fn the_published_array_writes_like_one_that_reads_no_old_data() {
     let (without, with) = (rate("striping=array", 1), rate("parity=array", 3));
     assert!((without / value("array write") - 1.0).abs() < 0.15, "{without}");
     assert!(
-        with < 0.6 * value("array write"),
+        with < 0.7 * value("array write"),
         "{with}: it is no longer off; say so in docs/twin.md"
     );
+    // The array joins waiting writes, and so gains about as much over the host as published.
+    let gain = with / rate("parity=host", 3);
+    let gained = value("array write") / value("host write");
+    assert!((gain / gained - 1.0).abs() < 0.15, "{gain} {gained}");
 }
 
 /// Refutes that any drive with a full prefetch segment answers like table 3's cache hit: the 8 KB

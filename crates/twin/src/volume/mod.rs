@@ -134,6 +134,12 @@ impl Layout {
         Some(begin / self.row_bytes()..(begin + bytes).div_ceil(self.row_bytes()))
     }
 
+    /// Returns whether the bytes include a whole chunk.
+    pub fn fill_a_chunk(&self, offset: u64, bytes: u64) -> bool {
+        let begin = offset + self.start;
+        begin.next_multiple_of(self.chunk) + self.chunk <= begin + bytes
+    }
+
     fn each_chunk(&self, offset: u64, bytes: u64, mut each: impl FnMut(u64, u64, u64)) {
         let (mut at, end) = (offset, offset + bytes);
         while at < end {

@@ -92,6 +92,8 @@ pub(crate) struct Transfer {
     /// When its data left over the host bus, and when the array had them.
     pub crossed: Option<(Nanos, Nanos)>,
     pub rows: Option<Range<u64>>,
+    /// The writes of which this one consists, if an array joined several.
+    pub joined: Vec<(Owner, u64, u64)>,
 }
 
 pub(crate) struct Member {

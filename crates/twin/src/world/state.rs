@@ -48,6 +48,17 @@ impl Rows {
         free
     }
 
+    /// Extends held rows over those of a waiting transfer; `None` if another holds some of them.
+    pub(super) fn join(&mut self, held: &Range<u64>, waiting: usize) -> Option<Range<u64>> {
+        let all = held.start..held.end.max(self.waiting[waiting].1.end);
+        let others = self.held.iter().filter(|other| *other != held);
+        if others.clone().any(|other| overlap(other, &all)) {
+            return None;
+        }
+        *self.held.iter_mut().find(|other| *other == held)? = all.clone();
+        Some(all)
+    }
+
     pub(super) fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
         if let Some(index) = self.held.iter().position(|held| held == rows) {
             self.held.swap_remove(index);

@@ -27,6 +27,7 @@ impl World {
             copied: false,
             crossed: None,
             rows: None,
+            joined: Vec::new(),
         };
         let number = self.transfers.insert(record);
         if at <= self.now() {
@@ -267,10 +268,16 @@ impl World {
         let transfer = &mut self.transfers[number];
         let (owner, offset, bytes, rows) =
             (transfer.owner, transfer.offset, transfer.bytes, transfer.rows.take());
+        let joined = std::mem::take(&mut transfer.joined);
         self.transfers.release(number);
         if let Some(rows) = rows {
             self.give_rows(&rows);
         }
-        self.transfer_done(owner, offset, bytes);
+        if joined.is_empty() {
+            return self.transfer_done(owner, offset, bytes);
+        }
+        for (owner, offset, bytes) in joined {
+            self.transfer_done(owner, offset, bytes);
+        }
     }
 }
