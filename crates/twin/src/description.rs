@@ -59,6 +59,9 @@ pub struct Processor {
     pub before_percent: f64,
     pub buffered_read_us: f64,
     pub buffered_read_ns_per_byte: f64,
+    /// More for the first copy of a page that was read in, which maps it.
+    #[serde(default)]
+    pub first_read_ns_per_byte: f64,
     /// Extra for reads of a cache unit or more, whose buffer exceeds the CPU cache.
     pub large_read_ns_per_byte: f64,
     pub buffered_write_us: f64,
@@ -142,6 +145,7 @@ impl Processor {
         let reads = [
             &mut self.buffered_read_us,
             &mut self.buffered_read_ns_per_byte,
+            &mut self.first_read_ns_per_byte,
             &mut self.large_read_ns_per_byte,
         ];
         let writes = [

@@ -35,6 +35,8 @@ pub struct Unit {
     pub valid: u64,
     pub dirty: u64,
     pub reading: u64,
+    /// Read in and not copied since.
+    pub fresh: u64,
     pub writing: bool,
     pub queued: bool,
     pub waiters: Vec<u32>,

@@ -33,27 +33,30 @@ impl World {
             Op::Write => self.pages_writable(&request, number, unit, unit_end),
         };
         if copied {
-            let cost = self.copy_cost(
-                request.op,
-                request.at - request.offset,
-                unit_end - request.at,
-                u64::from(request.len),
-            );
+            let cost = self.copy_cost(&request, unit, unit_end);
             self.requests[number].at = unit_end;
             let at = self.cpu.work_of(request.source, Work::Program, self.now(), cost);
             self.kernel.at(at, Event::Step(number));
         }
     }
 
-    fn copy_cost(&self, op: Op, before: u64, bytes: u64, all: u64) -> Nanos {
-        let unit = self.fs.unit_bytes;
-        match op {
+    fn copy_cost(&mut self, request: &Request, unit: u64, end: u64) -> Nanos {
+        let (bytes, unit_bytes) = (end - request.at, self.fs.unit_bytes);
+        match request.op {
             Op::Read => {
-                let large = if all >= unit { self.costs.large_read_fs } else { 0 };
-                bytes * (self.costs.read_fs + large) / super::FS
+                let (pages, page) =
+                    (self.cache.pages(unit, request.at, end), self.cache.page_bytes());
+                let entry = self.cache.entry(unit);
+                let fresh = u64::from((entry.fresh & pages).count_ones()) * page;
+                entry.fresh &= !pages;
+                let large = u64::from(request.len) >= unit_bytes;
+                let first =
+                    self.costs.first_read_fs + if large { self.costs.large_read_fs } else { 0 };
+                (bytes * self.costs.read_fs + fresh * first) / super::FS
             }
             Op::Write => {
-                let beyond = (before + bytes).saturating_sub(unit.max(before));
+                let before = request.at - request.offset;
+                let beyond = (before + bytes).saturating_sub(unit_bytes.max(before));
                 (bytes * self.costs.write_fs + beyond * self.costs.large_write_fs) / super::FS
             }
         }
@@ -141,6 +144,7 @@ impl World {
         let entry = self.cache.entry(unit);
         entry.reading &= !pages;
         entry.valid |= pages;
+        entry.fresh |= pages;
         let waiters = std::mem::take(&mut entry.waiters);
         for &number in &waiters {
             self.kernel.at(at, Event::Step(number));
