@@ -190,44 +190,66 @@ pub(super) struct Work {
     pub(super) has_rest: bool,
 }
 
+/// What ends a pass.
+enum End {
+    /// No whole request is left, after these bytes.
+    Full(u64),
+    /// The size: requests that reach the end restart at the beginning.
+    Size,
+    /// Places of its own in each file or direction: `FileTurns` knows their ends.
+    Places,
+}
+
+impl End {
+    fn new(job: &Job, regions: &[Region], all: u64) -> End {
+        let (options, request) = (&job.options, job.min_request_bytes());
+        let Region { len, len_with_rest, .. } = regions[0];
+        let one = regions.len() == 1;
+        let holes = options.hole_bytes;
+        if holes == 0 {
+            // As in fio, requests that find room go on until the size is reached.
+            let goes_on = one && options.run == 1 && !options.strides.are_on() && !job.passes_end();
+            return if goes_on { End::Size } else { End::Full(all / request * request) };
+        }
+        if job.has_own_places() || (options.reads && options.writes && one) {
+            return End::Places;
+        }
+        // As in fio, a pass ends with a request that ends with the file, or when the remainder is
+        // too short for the next one. If the next request would begin beyond the end, the cursor
+        // restarts.
+        let stride = request + holes;
+        let ends =
+            |room: u64| room.is_multiple_of(stride) || (room / stride + 1) * stride < len_with_rest;
+        if len >= request && ends(len_with_rest - request) {
+            let moved = without_holes(len, request, (request, holes));
+            End::Full(moved.saturating_mul(regions.len() as u64))
+        } else {
+            End::Size
+        }
+    }
+}
+
 impl Work {
     pub(super) fn new(job: &Job, regions: &[Region]) -> Result<Work, FioError> {
         let options = &job.options;
-        let count = regions.len();
-        let Region { start, len, len_with_rest, .. } = regions[0];
-        if regions.iter().any(|other| other.start != start) {
-            return Err(job.wrong(
-                "offset: its files differ in size, so a percentage of them, or file_append=1, begins elsewhere in each; give it in bytes, so that they take turns from the same offset",
-            ));
-        }
-        let differ = regions.iter().any(|other| other.len != len);
-        if let Some(hindrance) = hindrance(job).filter(|_| differ) {
-            return Err(job.wrong(format!(
-                "{hindrance}: its files differ in size, which is not supported with it; give filesize one value, or size",
-            )));
-        }
-        if count > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
-            return Err(job.wrong(
-                "offset: files that take turns begin at a whole request; give a multiple of bs",
-            ));
-        }
+        check_alike(job, regions)?;
         let overflow =
             || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
         let sum = |of: fn(&Region) -> u64| {
             regions.iter().map(of).try_fold(0u64, u64::checked_add).ok_or_else(overflow)
         };
-        let pass = sum(|region| region.len)?;
-        // As in fio, with several sizes the last requests shrink to fit.
-        let request = job.min_request_bytes();
-        if pass == 0 {
+        let all = sum(|region| region.len)?;
+        if all == 0 {
             return Err(job.wrong(
                 "filesize: none of the files has room for a request; make them larger, or bs smaller",
             ));
         }
+        // As in fio, with several sizes the last requests shrink to fit.
+        let request = job.min_request_bytes();
         let holes = options.hole_bytes;
         let size = match options.size {
             Some(Amount::Bytes(bytes)) => bytes,
-            _ => pass,
+            _ => all,
         };
         let asked = match (options.io_size, options.size) {
             (Some(Amount::Bytes(bytes)), _) => bytes,
@@ -238,66 +260,66 @@ impl Work {
             {
                 bytes
             }
-            (None, Some(Amount::Bytes(bytes))) => bytes.min(pass),
-            (None, _) => pass,
+            (None, Some(Amount::Bytes(bytes))) => bytes.min(all),
+            (None, _) => all,
         };
-        // Gaps between requests are not transferred. As in fio, a pass ends with a request that
-        // ends with the file, or when the remainder is too short for the next one. If the next
-        // request would begin beyond the end, the cursor restarts until the size is reached.
-        let ends = |stride: u64| {
-            let fit = (len_with_rest - request) / stride + 1;
-            (len_with_rest - request).is_multiple_of(stride) || fit * stride < len_with_rest
+        let whole = |bytes: u64| match bytes / request * request {
+            0 => bytes,
+            whole => whole,
         };
-        // `None`: the pass has no end of its own. In a mix each direction covers the whole part:
-        // `FileTurns` knows the end.
-        let mix = options.reads && options.writes && count == 1;
-        let of_pass = match holes {
-            _ if (mix || job.has_own_places()) && holes > 0 => None,
-            0 => Some(pass / request * request),
-            _ if len >= request && ends(request + holes) => {
-                Some(without_holes(len, request, (request, holes)).saturating_mul(count as u64))
-            }
-            _ => None,
-        };
-        // As in fio, a pass ends when no whole request is left, and io_size is rounded up to whole
-        // requests.
-        let (each, passes) = if options.io_size.is_some() {
-            let asked = asked.checked_next_multiple_of(request).ok_or_else(overflow)?;
-            of_pass.map_or((asked, options.loops), |of_pass| passes(job, asked, of_pass))
-        } else {
-            let asked = of_pass.filter(|_| holes > 0).map_or(asked, |of_pass| asked.min(of_pass));
-            let whole = asked / request * request;
-            // As in fio, requests that find room go on until the size is reached.
-            let endless = count == 1 && holes == 0 && !options.strides.are_on();
-            let loops = if options.verify.is_some() { 1 } else { options.loops };
-            let goes_on = endless && !job.passes_end() && options.run == 1;
-            let wraps = holes > 0 && of_pass.is_none() && !mix && !job.has_own_places();
-            if (goes_on || wraps) && whole > 0 && options.number_ios.is_none() {
+        let up = |bytes: u64| bytes.checked_next_multiple_of(request).ok_or_else(overflow);
+        let (each, passes) = match (End::new(job, regions, all), options.io_size) {
+            // As in fio, io_size is rounded up to whole requests.
+            (End::Full(pass), Some(_)) => passes(job, up(asked)?, pass),
+            (_, Some(_)) => (up(asked)?, options.loops),
+            (End::Size, None) if asked >= request && options.number_ios.is_none() => {
                 let asked =
-                    if wraps { size.min(sum(|region| region.len_with_rest)?) } else { asked };
-                let all = asked.checked_mul(loops).ok_or_else(overflow)?;
-                let all = all.checked_next_multiple_of(request).ok_or_else(overflow)?;
-                (all, options.loops / loops)
-            } else {
-                (Some(whole).filter(|&whole| whole > 0).unwrap_or(asked), options.loops)
+                    if holes > 0 { size.min(sum(|region| region.len_with_rest)?) } else { asked };
+                let loops = if options.verify.is_some() { 1 } else { options.loops };
+                (up(asked.checked_mul(loops).ok_or_else(overflow)?)?, options.loops / loops)
             }
+            // Gaps between requests are not transferred.
+            (End::Full(pass), None) if holes > 0 => (whole(asked.min(pass)), options.loops),
+            (_, None) => (whole(asked), options.loops),
         };
         // With several sizes, the run counts them.
         let max = options.number_ios.filter(|_| job.sizes().is_none());
         let each = max.map_or(each, |max| each.min(max.saturating_mul(request)));
         each.checked_mul(passes).ok_or_else(overflow)?;
-        let zoned = |region: &Region| match () {
+        let length = |region: &Region| match () {
             () if options.strides.are_on() => region.zoned_len.max(region.len),
             () if holes > 0 && job.has_own_places() => region.len_with_rest,
             () => region.len,
         };
-        let lengths = regions.iter().map(zoned).collect();
+        let lengths = regions.iter().map(length).collect();
         let bounded = options.io_size.is_none() && options.number_ios.is_none() && holes == 0;
         // Beyond it, the size of the file ends the pass.
-        let rests = request.saturating_mul(count as u64);
+        let rests = request.saturating_mul(regions.len() as u64);
         let has_rest = bounded && (1..rests).contains(&size.saturating_sub(each));
-        Ok(Work { start, lengths, pass_bytes: each, passes, has_rest })
+        Ok(Work { start: regions[0].start, lengths, pass_bytes: each, passes, has_rest })
     }
+}
+
+/// Refuses parts of files that cannot take turns.
+fn check_alike(job: &Job, regions: &[Region]) -> Result<(), FioError> {
+    let Region { start, len, .. } = regions[0];
+    if regions.iter().any(|other| other.start != start) {
+        return Err(job.wrong(
+            "offset: its files differ in size, so a percentage of them, or file_append=1, begins elsewhere in each; give it in bytes, so that they take turns from the same offset",
+        ));
+    }
+    let differ = regions.iter().any(|other| other.len != len);
+    if let Some(hindrance) = hindrance(job).filter(|_| differ) {
+        return Err(job.wrong(format!(
+            "{hindrance}: its files differ in size, which is not supported with it; give filesize one value, or size",
+        )));
+    }
+    if regions.len() > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
+        return Err(job.wrong(
+            "offset: files that take turns begin at a whole request; give a multiple of bs",
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the option that forbids differing sizes.
@@ -316,5 +338,51 @@ fn hindrance(job: &Job) -> Option<&'static str> {
         }
         () if !options.random && job.sizes().is_some() && !spreads => Some("bs"),
         () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::{Command, Plan};
+
+    /// Returns KiB of a pass, passes, and whether a rest follows.
+    fn work(words: &str) -> (u64, u64, bool) {
+        let words: Vec<String> =
+            format!("--name=a --bs=4k {words}").split(' ').map(str::to_owned).collect();
+        let command = Command::parse(&words).unwrap();
+        let plan = Plan::new(&command.sections, &[]).unwrap();
+        let job = plan.jobs().next().unwrap();
+        let (count, path, mut sizes) =
+            (u64::from(job.options.files), Path::new("file"), Sizes::new(job, 0));
+        let new_file = (Found::Nothing, false);
+        let regions: Vec<Region> = (0..count)
+            .map(|_| region(job, 0, count, path, new_file, &mut sizes).unwrap())
+            .collect();
+        let Work { pass_bytes, passes, has_rest, .. } = Work::new(job, &regions).unwrap();
+        (pass_bytes >> 10, passes, has_rest)
+    }
+
+    /// As fio 3.33 and 3.42 count them.
+    #[test]
+    fn passes_end_as_in_fio() {
+        for (words, expected) in [
+            ("--rw=read --size=64k", (64, 1, false)),
+            ("--rw=read --size=70k", (68, 1, true)),
+            ("--rw=read --size=70k --nrfiles=2", (64, 1, true)),
+            ("--rw=read --size=70k --loops=2", (68, 2, true)),
+            ("--rw=read --size=64k --io_size=130k", (132, 1, false)),
+            ("--rw=read --size=64k --io_size=50%", (32, 1, false)),
+            ("--rw=read --size=64k --io_size=200k --loops=2", (64, 4, false)),
+            ("--rw=rw --size=64k --io_size=200k --loops=2", (200, 2, false)),
+            ("--rw=randwrite --size=64k --io_size=200k --verify=md5", (64, 2, false)),
+            ("--rw=randread --size=70k --norandommap", (72, 1, false)),
+            ("--rw=randwrite --size=70k --norandommap --loops=2 --verify=md5", (72, 2, false)),
+            ("--rw=write:4k --size=64k", (64, 1, false)),
+            ("--rw=write:4k --size=65k", (32, 1, false)),
+            ("--rw=read --size=64k --number_ios=3", (12, 1, false)),
+        ] {
+            assert_eq!(work(words), expected, "{words}");
+        }
     }
 }
