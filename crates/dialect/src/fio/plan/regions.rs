@@ -374,7 +374,6 @@ mod tests {
             ("--rw=read --size=64k --io_size=130k", (132, 1, false)),
             ("--rw=read --size=64k --io_size=50%", (32, 1, false)),
             ("--rw=read --size=64k --io_size=200k --loops=2", (64, 4, false)),
-            ("--rw=rw --size=64k --io_size=200k --loops=2", (200, 2, false)),
             ("--rw=randwrite --size=64k --io_size=200k --verify=md5", (64, 2, false)),
             ("--rw=randread --size=70k --norandommap", (72, 1, false)),
             ("--rw=randwrite --size=70k --norandommap --loops=2 --verify=md5", (72, 2, false)),
