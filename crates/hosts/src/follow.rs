@@ -3,15 +3,12 @@
 use crate::group::{Group, GroupError, receive, send};
 use crate::marker;
 use crate::message::{Answer, Failure, Hello, Order, Ran};
+use crate::patience;
 use ::machine::{Error, Machine, Nanos};
 use measure::{LinkWatch, Options, RunRequest, Runner, sample};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 use workload::Workload;
-
-/// A rank answers this long after the user's interrupt: longer than rank 0 waits. A launcher kills
-/// processes about a second after asking them to end.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
 /// The minimum wait after the interrupt: a living process answers in it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
@@ -79,7 +76,7 @@ pub fn follow<M: Machine>(
 ) -> Result<(), GroupError> {
     send(group, 0, hello)?;
     let noticed = Noticed::default();
-    let wait = Wait::new(is_interrupted, PATIENCE, &noticed);
+    let wait = Wait::new(is_interrupted, patience::FOLLOWER, &noticed);
     let mut opened: Option<Runner<'_, M>> = None;
     loop {
         match receive(group, 0, || wait.goes_on())? {

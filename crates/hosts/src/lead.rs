@@ -7,18 +7,13 @@ use crate::lead_time::LeadTimes;
 use crate::marker::Made;
 use crate::merge::ClientRun;
 use crate::message::{Answer, Failure, Hello, Order, Ran};
+use crate::patience;
 use ::machine::{Error as MachineError, Machine, Nanos, Sharing, Start, TargetFacts};
 use measure::{LATE_SHARE, Options, RunRequest, Runner};
 use results::Client;
 use std::path::Path;
 use std::time::Duration;
 use workload::Workload;
-
-/// After an interrupt, rank 0 waits less than a launcher does before it kills.
-const PATIENCE: Duration = Duration::from_millis(500);
-
-/// All ranks have ended within this time after the interrupt.
-const LAST_PATIENCE: Duration = Duration::from_millis(800);
 
 const ROUND_TRIPS: usize = 6;
 
@@ -134,7 +129,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         let mut wrong = Vec::new();
         let mut lost = Vec::new();
         for rank in 0..group.size() {
-            let wait = Wait::new(is_interrupted, PATIENCE, &leader.noticed);
+            let wait = Wait::new(is_interrupted, patience::LEADER, &leader.noticed);
             let hello: Hello = match rank {
                 0 => own.clone(),
                 rank => match receive(group, rank, || wait.goes_on()) {
@@ -475,7 +470,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         if !(self.is_interrupted)() {
             return;
         }
-        let wait = Wait::new(self.is_interrupted, LAST_PATIENCE, &self.noticed);
+        let wait = Wait::new(self.is_interrupted, patience::END, &self.noticed);
         let answer = |rank| receive(self.group, rank, || wait.goes_on());
         for rank in living {
             while !matches!(answer(rank), Ok(Answer::Finished) | Err(_)) {}
@@ -509,7 +504,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         &mut self,
         ranks: impl IntoIterator<Item = usize>,
     ) -> Result<Vec<(usize, Answer)>, Error> {
-        let wait = Wait::new(self.is_interrupted, PATIENCE, &self.noticed);
+        let wait = Wait::new(self.is_interrupted, patience::LEADER, &self.noticed);
         let mut answers = Vec::new();
         let mut silent = Vec::new();
         for rank in ranks {

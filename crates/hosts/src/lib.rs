@@ -16,6 +16,7 @@ mod message;
 mod model;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod patience;
 mod scaling;
 mod shared;
 mod threads;

@@ -7,8 +7,8 @@ use crate::shared::SharedFile;
 use ::machine::units::MIB;
 use ::machine::{
     Access, Buffers, Capabilities, ClientRuns, Error, Machine, MachineFacts, MemoryUse, Nanos,
-    NullBackend, Part, ProcessorTimes, RequestSource, Result, RunOptions, RunUsage, Sharing,
-    TargetFacts, TargetSpec,
+    NullBackend, OWN_FILES, Part, ProcessorTimes, RequestSource, Result, RunOptions, RunUsage,
+    Sharing, TargetFacts, TargetSpec,
 };
 use measure::{ClientsOrder, Repeats, RunRequest};
 use results::{Client, Clients};
@@ -72,7 +72,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
             leader: RefCell::new(leader),
             workloads: Vec::new(),
             files: Files::Own,
-            one_file: RefCell::new(Err("each client has a file of its own".into())),
+            one_file: RefCell::new(Err(OWN_FILES.into())),
             open: RefCell::default(),
             seen: RefCell::default(),
             ended: RefCell::default(),

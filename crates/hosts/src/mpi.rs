@@ -2,6 +2,7 @@
 
 use crate::follow::{Noticed, Wait};
 use crate::group::{Group, GroupError};
+use crate::patience;
 use ::mpi::environment::Universe;
 use ::mpi::point_to_point::{Destination, MatchedReceiveVec, Source};
 use ::mpi::request::StaticScope;
@@ -13,10 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// A message may take this long after an interrupt: a dead rank never takes one, and the launcher
-/// kills processes after about a second.
-const PATIENCE: Duration = Duration::from_millis(400);
 
 const CHECK: Duration = Duration::from_millis(50);
 
@@ -105,7 +102,7 @@ impl MpiRank {
         if self.is_stuck.get() || self.calls.send(call).is_err() {
             return Err(GroupError::Stuck);
         }
-        let wait = Wait::new(&self.is_interrupted, PATIENCE, &self.noticed);
+        let wait = Wait::new(&self.is_interrupted, patience::MESSAGE, &self.noticed);
         let mut time = CHECK;
         loop {
             match self.answers.recv_timeout(time) {

@@ -39,7 +39,7 @@ pub use layer::{
     ArrayFacts, BurstFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, PartitionFacts, Share,
     ThrottleFacts,
 };
-pub use name::with_settings;
+pub use name::{OWN_FILES, client_name, with_settings};
 pub use run::{
     Buffers, IoClass, IoPriority, OnFailure, OnInterrupt, Part, PartUsage, RunOptions, RunUsage,
     Scheduling, Start,
@@ -284,7 +284,7 @@ pub trait Machine {
 
     /// Returns whether the target's clients can share one file, or why not.
     fn one_file(&self) -> std::result::Result<(), String> {
-        Err("each client has a file of its own".into())
+        Err(OWN_FILES.into())
     }
 
     /// Returns `Some` if clients are other processes; otherwise [`Machine::run`] has all clients'

@@ -1,4 +1,4 @@
-//! Names of simulated machines.
+//! Names of simulated machines and clients.
 
 /// Sets or replaces `KEY=VALUE[,KEY=VALUE]...` in a simulated machine's name
 /// `NAME[,KEY=VALUE]...[#FILE]`.
@@ -20,4 +20,12 @@ pub fn with_settings(name: &str, settings: &str) -> String {
         }
     }
     parts.join(",") + file
+}
+
+/// Why clients cannot share a file, if the machine has no other reason.
+pub const OWN_FILES: &str = "each client has a file of its own";
+
+/// Returns the name of a client that has no host of its own, from its rank.
+pub fn client_name(rank: usize) -> String {
+    format!("client {}", rank + 1)
 }

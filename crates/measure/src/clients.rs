@@ -4,7 +4,7 @@ use crate::histogram::{Histogram, SparseHistogram};
 use crate::link::LinkWatch;
 use crate::sample::{Options, Sample, sample_as};
 use crate::stream::Stream;
-use machine::{ClientRuns, Error, Machine, Nanos, Result};
+use machine::{ClientRuns, Error, Machine, Nanos, Result, client_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
@@ -125,7 +125,7 @@ pub(crate) fn sample_simulated_clients<M: Machine>(
         }
         ClientSample {
             rank: rank as u32,
-            host: format!("client {}", rank + 1),
+            host: client_name(rank),
             processors: (facts.processors / machine.clients()).max(1),
             iops: sum(Stream::completed) as f64 * 1e9 / measured_ns as f64,
             latency: latency.each_ref().map(SparseHistogram::from),

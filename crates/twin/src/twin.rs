@@ -15,7 +15,7 @@ use crate::world::{Member, World};
 use machine::{
     Allowance, Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts,
     MemoryKind, MemoryUse, Nanos, NetworkLink, OnFailure, Part, PartUsage, Reap, RequestSource,
-    RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec, run_allowed,
+    RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec, client_name, run_allowed,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -474,7 +474,7 @@ impl machine::Machine for Twin {
         let links = links.reduce(both).unwrap_or_default().into_iter().enumerate();
         links
             .map(|(client, link)| NetworkLink {
-                name: format!("client {}", client + 1),
+                name: client_name(client),
                 received_bytes: link.received_bytes,
                 sent_bytes: link.sent_bytes,
                 speed_bytes_per_s: link.bytes_per_s as u64,

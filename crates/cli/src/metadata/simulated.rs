@@ -7,7 +7,7 @@ use crate::postmark::places::setup_of;
 use crate::target::is_twin;
 use dialect::metadata::Task;
 use dialect::tasks::{Crew, Done, Error, Member, Reply, Step};
-use machine::{Machine, Nanos};
+use machine::{Machine, Nanos, client_name};
 use results::{Began, Client, Kind, Results};
 use std::path::Path;
 use twin::{FileClient, FileServer, Setup, Twin};
@@ -36,7 +36,7 @@ impl Server {
     fn ranks(&self) -> Vec<Client> {
         let client = |rank: usize| Client {
             rank: rank as u32,
-            host: format!("client {}", rank + 1),
+            host: client_name(rank),
             processors: self.processors(),
             clock_offset_ns: 0,
             clock_error_ns: 0,
