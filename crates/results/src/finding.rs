@@ -151,7 +151,7 @@ impl fmt::Display for PeakDoubt {
             }
             PeakDoubt::FasterElsewhere { op, throughput_bytes_per_s, workload, .. } => write!(
                 f,
-                "the best {op} may be better: {} with {workload} at another time of the study, for the target's rate moves (--budget gives it more time)",
+                "the best {op} may be better: {workload} reached {} at another time of the study, so the target's rate changes (--budget gives it more time)",
                 show_rate(*throughput_bytes_per_s)
             ),
             PeakDoubt::AboveAdvertised {

@@ -4,10 +4,10 @@ use crate::case::{Case, SAME};
 use crate::command::Command;
 use crate::conclusion::Conclusion;
 use crate::confirm::BestRates;
-use crate::experiments::Trial;
+use crate::experiments::{Trial, buffered};
 use crate::figures;
 use crate::findings::{findings, is_worth_a_word};
-use crate::found::{Found, PeakRates};
+use crate::found::{Found, PeakRates, Reading, best};
 use crate::roles::{self, PLAIN_BYTES};
 use crate::sampler::{Entry, Sampler};
 use crate::sustain::TOO_FAST;
@@ -183,6 +183,7 @@ fn peak_doubts(
     let noisy_peaks = || peaks.iter().filter(|_| noisy);
     doubts.extend(noisy_peaks().filter_map(|peak| undecided(peak, points)));
     doubts.extend(peaks.iter().filter_map(above_advertised));
+    doubts.extend(noisy_peaks().filter_map(|peak| buffered_is_faster(peak, found)));
     let is_write = |one: &RandomBurst| one.op == OpKind::Write;
     if !random_bursts.iter().any(is_write) {
         doubts.extend(cached_writes(found));
@@ -251,6 +252,26 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
         layer: cap.layer.clone(),
         throughput_bytes_per_s: peak.throughput_bytes_per_s,
         admits_bytes_per_s: cap.throughput_bytes_per_s,
+    })
+}
+
+/// What comes through the page cache comes from the device, too: it was faster at that time.
+fn buffered_is_faster(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
+    if found.setting.facts.in_memory {
+        return None;
+    }
+    let curves = match peak.op {
+        OpKind::Write => &[buffered::SYNCED][..],
+        _ => &[buffered::COLD, buffered::HINTED],
+    };
+    let readings: Vec<Reading> = curves.iter().flat_map(|curve| found.curve(curve)).collect();
+    let fastest = best(&readings)?;
+    let ([low, _], [_, high]) = (fastest.interval_95?, peak.interval_95?);
+    (low > high).then(|| PeakDoubt::FasterElsewhere {
+        op: peak.op,
+        point: fastest.point,
+        throughput_bytes_per_s: fastest.y,
+        workload: format!("buffered {}s", peak.op),
     })
 }
 

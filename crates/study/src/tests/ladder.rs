@@ -98,6 +98,15 @@ fn made(facts: TargetFacts, what: Option<Bottleneck>) -> (Ladder, Answer) {
 }
 
 fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -> (Ladder, Answer) {
+    concluded(facts, entries, (OpKind::Read, 0), what)
+}
+
+fn concluded(
+    facts: TargetFacts,
+    entries: &[Entry],
+    peak: (OpKind, usize),
+    what: Option<Bottleneck>,
+) -> (Ladder, Answer) {
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     let setting = StudyContext { facts, ..super::setting() };
     let memory = Ok(Vec::new());
@@ -117,10 +126,9 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
         &TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() },
         &setting.facts,
     );
-    let best =
-        crate::confirm::BestRates { peaks: &[(OpKind::Read, 0)], bursts: &[], random_bursts: &[] };
+    let best = crate::confirm::BestRates { peaks: &[peak], bursts: &[], random_bursts: &[] };
     let (experiments, mut answer, _) =
-        crate::answer::answer(found(), &trials, &best, &[], &machine, &command, false);
+        crate::answer::answer(found(), &trials, &best, &[], &machine, &command, true);
     answer.limits.extend(what.map(|what| Limit {
         of: LimitOf::Peak,
         op: OpKind::Read,
@@ -193,6 +201,26 @@ fn every_stage_is_there_with_the_settings_that_matter() {
         stage(&made(bare, None).0, "RAM cache").settings.is_empty(),
         "it is there all the same"
     );
+}
+
+#[test]
+fn a_buffered_rate_above_the_peak_is_a_doubt() {
+    let direct = Workload { read_percent: 0, ..workload() };
+    let buffered = Workload {
+        buffering: Buffering::Buffered,
+        sync_at_end: true,
+        depth: 1,
+        request_bytes: REQUEST,
+        ..direct.clone()
+    };
+    let doubts = |iops: [f64; 3]| {
+        let entries =
+            [entry(direct.clone(), &[1000.0, 1010.0, 990.0]), entry(buffered.clone(), &iops)];
+        concluded(facts(), &entries, (OpKind::Write, 0), None).1.doubts
+    };
+    let faster = doubts([5000.0, 4990.0, 5010.0]).join("; ");
+    assert!(faster.contains("buffered writes reached 156 MiB/s at another time"), "{faster}");
+    assert!(doubts([2000.0, 1800.0, 2400.0]).iter().all(|doubt| !doubt.contains("another time")));
 }
 
 #[test]
