@@ -1,12 +1,10 @@
 //! Load that changes over time, and intervals whose latencies are kept apart.
 
 use crate::check::{MAX_RATE_IOPS, refuse};
+use crate::load_step::LoadStep;
 use crate::{Error, Workload};
 use machine::units::parse_time;
 use machine::{Nanos, Reap};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The limit of a load's steps and a run's intervals.
 pub const MAX_INTERVALS: usize = 1000;
@@ -15,29 +13,6 @@ const LONGEST_STEP: usize = 60;
 
 /// Histograms need 64 KiB each, 256 MiB together.
 const MAX_HISTOGRAMS: u64 = 4096;
-
-/// A part of a load: a constant rate for some time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LoadStep {
-    /// Requests per second over all streams, evenly spaced; 0 is a pause.
-    pub rate_iops: f64,
-    /// Length of the step.
-    pub duration_ns: Nanos,
-}
-
-/// Formats as for `--load`: `1000:30s`.
-impl fmt::Display for LoadStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.rate_iops, time_option(self.duration_ns))
-    }
-}
-
-/// Formats an exact time: `30s`, `1500ms`.
-pub(crate) fn time_option(ns: Nanos) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
-    whole.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
-}
 
 /// Parses an option: `1000:30s,5000:60s`. The error shows the wrong step, and how to write it.
 ///

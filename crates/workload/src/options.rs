@@ -1,4 +1,4 @@
-use crate::load::{LoadStep, time_option};
+use crate::load_step::{LoadStep, time_option};
 use crate::{ClientFiles, Pattern, Stop, Workload};
 use machine::units::{parse_size, show_size};
 use machine::{Allocation, CacheState, Hint, Memory, Reap};

@@ -1,6 +1,6 @@
 //! Workloads as data.
 
-use crate::load::LoadStep;
+use crate::load_step::LoadStep;
 use machine::{
     Access, Allocation, Buffering, Buffers, CacheState, Engine, Hint, Memory, Nanos, Reap,
 };

@@ -2,7 +2,7 @@
 
 use super::ReplayError;
 use super::document::{ClassResult, Quantity, ReplayDocument, SCHEMA};
-use super::script::{Act, FileScript, Script, Step, ThreadScript};
+use super::script::{Act, FileScript, MAX_DEPTH, Script, Step, ThreadScript};
 use super::source::{ReplaySource, Spot};
 use crate::Latency;
 use machine::{
@@ -13,7 +13,6 @@ use measure::histogram::Histogram;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-pub(super) const MAX_DEPTH: u32 = 1024;
 /// More files share one target.
 const MAX_FILES: usize = 256;
 /// Files of one target begin at multiples of this.

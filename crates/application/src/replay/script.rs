@@ -12,9 +12,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::{Pattern, Workload};
 
+/// Requests of one thread in flight.
+pub(super) const MAX_DEPTH: u32 = 1024;
+
 /// Steps are held in memory.
 const MAX_STEPS: usize = 1 << 25;
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
+
 /// The operation of a step, which groups latencies.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -513,7 +517,7 @@ fn thread(
     let is_async = depth > 1 || open_loop && own.iter().any(queued);
     ThreadScript {
         steps,
-        depth: depth.min(super::run::MAX_DEPTH),
+        depth: depth.min(MAX_DEPTH),
         engine: if is_async { Engine::IoUring } else { Engine::Sync },
     }
 }
