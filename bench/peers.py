@@ -3,6 +3,7 @@
 
     bench/peers.py jobs                public fio jobs, run by fio and by halfpower
     bench/peers.py calls               the same jobs under strace: offsets, syncs, files, times, reported against counted requests
+    bench/peers.py random              jobs with random options, run by fio and by halfpower
     bench/peers.py lines               public command lines of diskspd and IOzone, run by halfpower
     bench/peers.py fio-tests SOURCE    fio's own tests, with halfpower in fio's place
     bench/peers.py ior --ior PATH --mdtest PATH
@@ -20,6 +21,7 @@ from lib.ior_peers import ior, ior_summary
 from lib.public_calls import public_calls
 from lib.public_jobs import JOBS, jobs, jobs_summary
 from lib.public_lines import LINES, lines, lines_summary
+from lib.random_jobs import COMMAND, random_jobs
 from lib.runner import Measurement, main
 
 MEASUREMENTS = {
@@ -35,6 +37,7 @@ MEASUREMENTS = {
         "--workers": {"type": int, "default": 2},
         "--keep": {"type": pathlib.Path, "help": "file with the outcomes so far: jobs in it are not run again"},
     }, jobs_summary),
+    "random": Measurement("jobs with random options, run by fio and by halfpower", random_jobs, COMMAND),
     "lines": Measurement("public command lines of diskspd and IOzone, run by halfpower", lines, {
         "--lines": {"type": pathlib.Path, "default": LINES},
         "--only": {"help": "only those whose tool or source contains this"},
