@@ -1,11 +1,13 @@
 """Random fio jobs, run by fio and by halfpower: a job is drawn from a table of options, compared, and reduced to the options that matter."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -301,16 +303,18 @@ def run(program, text, sections, root):
     with tempfile.TemporaryDirectory(dir=root, prefix="random-") as made:
         directory = pathlib.Path(made)
         (directory / "jobs.fio").write_text(text)
-        with subprocess.Popen([*program, "--output-format=json", "jobs.fio"], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        with subprocess.Popen([*program, "--output-format=json", "jobs.fio"], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              start_new_session=True) as child:
             try:
                 out, errors = child.communicate(timeout=TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 # fio ends its processes only if it may end itself.
                 child.terminate()
-                try:
+                with contextlib.suppress(subprocess.TimeoutExpired):
                     child.communicate(timeout=10)
-                except subprocess.TimeoutExpired:
-                    child.kill()
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                child.communicate()
                 return Outcome("slow", f"not finished after {TIMEOUT_S} s")
         out, errors = out.decode("utf8", "replace"), errors.decode("utf8", "replace").strip().splitlines()
         why = next((line for line in errors if "error" in line or "fail" in line), errors[-1] if errors else "")

@@ -1,8 +1,8 @@
 use super::cmdprio::CommandPriority;
 use super::criterion::Criterion;
 use super::kinds::{
-    self, Checked, Distribution, ExitWhat, Fallocate, FileOperation, FileService, Logs, Strides,
-    SyncMode, Unified,
+    self, BlockOption, Checked, Distribution, ExitWhat, Fallocate, FileOperation, FileService,
+    Logs, Strides, SyncMode, Unified,
 };
 use super::latency_goal::LatencyGoal;
 use super::method::Method;
@@ -50,6 +50,8 @@ pub struct Options {
     pub blocks: [SizeMix; 2],
     /// Also for writes after trims.
     pub trim_blocks: SizeMix,
+    /// Which option set the sizes of reads, writes and trims.
+    pub blocks_by: [BlockOption; 3],
     /// `bs_is_seq_rand`: sizes of sequential and random requests.
     pub blocks_by_order: bool,
     /// `bs_unaligned`: any size in `bsrange`.
@@ -248,6 +250,7 @@ impl Default for Options {
             mix_read: 50,
             blocks: [SizeMix::one(4096), SizeMix::one(4096)],
             trim_blocks: SizeMix::one(4096),
+            blocks_by: [BlockOption::Size; 3],
             blocks_by_order: false,
             unaligned: false,
             align_bytes: None,

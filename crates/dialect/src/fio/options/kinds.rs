@@ -26,6 +26,14 @@ const ENGINES: [(&str, Engine); 17] = [
     ("dirdelete", Engine::Null),
 ];
 
+/// What gives the sizes of requests; the last one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockOption {
+    Size,
+    Range,
+    Split,
+}
+
 /// Operation without data transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOperation {

@@ -12,7 +12,7 @@ use super::tolerated::Tolerated;
 
 use super::job_options::Options;
 use super::kinds::{
-    ExitWhat, Fallocate, MAX_COARSENESS, SPREAD_NS, SyncMode, Unified, WindowValue,
+    BlockOption, ExitWhat, Fallocate, MAX_COARSENESS, SPREAD_NS, SyncMode, Unified, WindowValue,
 };
 use super::method::Method;
 use super::pattern::{pattern, plain_pattern};
@@ -159,23 +159,18 @@ static ROWS: &[Row] = &[
     row("rwmixread", Requests, Value(|o, text| put(&mut o.mix_read, count(text, o.kb_base, 0, 100).map(|n| n as u8)))),
     row("rwmixwrite", Requests, Value(|o, text| put(&mut o.mix_read, count(text, o.kb_base, 0, 100).map(|n| 100 - n as u8)))),
     row("bs blocksize", Requests, Value(|o, text| {
-        let before = o.blocks[0].clone();
-        let one = |text: &str| match text {
-            // As in fio, an empty first size leaves that of reads as it was.
-            "" => Ok(before.clone()),
-            text => size(text, o.kb_base).and_then(request).map(SizeMix::one),
-        };
+        let one = |text: &str| size(text, o.kb_base).and_then(request).map(SizeMix::one);
         let sizes = match text.split_once('-').filter(|(first, _)| !first.is_empty()) {
             // As in fio: of two sizes with a dash, the first is for reads, the second for writes
             // and trims;
-            Some((reads, others)) if !text.contains(',') => one(reads).and_then(|reads| one(others).map(|others| [reads, others.clone(), others])),
+            Some((reads, others)) if !text.contains(',') => one(reads).and_then(|reads| one(others).map(|others| [Some(reads), Some(others.clone()), Some(others)])),
             // with sizes for each direction, the second is ignored.
             _ => by_direction_with_trims(text, |text| one(text.split_once('-').filter(|(first, _)| !first.is_empty()).map_or(text, |(first, _)| first))),
         };
-        o.set_blocks(sizes)
+        o.set_blocks(BlockOption::Size, sizes)
     })),
-    row("bsrange blocksize_range", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| range(text, o.kb_base))))),
-    row("bssplit", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| split(text, o.kb_base))))),
+    row("bsrange blocksize_range", Requests, Value(|o, text| o.set_blocks(BlockOption::Range, by_direction_with_trims(text, |text| range(text, o.kb_base))))),
+    row("bssplit", Requests, Value(|o, text| o.set_blocks(BlockOption::Split, by_direction_with_trims(text, |text| split(text, o.kb_base))))),
     row("bs_is_seq_rand", Requests, Switch(|o, on| o.blocks_by_order = on)),
     row("bs_unaligned blocksize_unaligned", Requests, Flag(|o, on| o.unaligned = on)),
     row("ba blockalign", Requests, Value(|o, text| {
@@ -422,9 +417,20 @@ impl Options {
 }
 
 impl Options {
-    fn set_blocks(&mut self, sizes: Result<[SizeMix; 3], Reason>) -> ParseResult {
-        let [read, write, trim] = sizes?;
-        (self.blocks, self.trim_blocks) = ([read, write], trim);
+    /// As in fio, the order of the options has no effect: a split counts before a range, and a
+    /// range before a size.
+    fn set_blocks(
+        &mut self,
+        by: BlockOption,
+        sizes: Result<[Option<SizeMix>; 3], Reason>,
+    ) -> ParseResult {
+        let [read, write] = &mut self.blocks;
+        let blocks = [read, write, &mut self.trim_blocks].into_iter().zip(&mut self.blocks_by);
+        for ((blocks, before), sizes) in blocks.zip(sizes?) {
+            if let Some(sizes) = sizes.filter(|_| by >= *before) {
+                (*blocks, *before) = (sizes, by);
+            }
+        }
         Ok(())
     }
 }

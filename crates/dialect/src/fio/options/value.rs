@@ -147,25 +147,42 @@ pub(crate) fn by_direction<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,
 ) -> Result<[T; 2], Reason> {
-    by_direction_with_trims(text, parse).map(|[read, write, _]| [read, write])
+    let parts = parts(text)?;
+    let read = parse(parts[0])?;
+    let write = match parts.get(1) {
+        Some(part) if !part.is_empty() => parse(part)?,
+        _ => read.clone(),
+    };
+    if let Some(trim) = parts.get(2).filter(|part| !part.is_empty()) {
+        parse(trim)?;
+    }
+    Ok([read, write])
 }
 
+/// Parses values of reads, writes and trims. As in fio, a missing one is the one before it, and an
+/// empty one stays as it was: `None`.
 pub(crate) fn by_direction_with_trims<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,
-) -> Result<[T; 3], Reason> {
+) -> Result<[Option<T>; 3], Reason> {
+    let parts = parts(text)?;
+    let mut values = [None, None, None];
+    for place in 0..3 {
+        values[place] = match parts.get(place) {
+            Some(&"") => None,
+            Some(part) => Some(parse(part)?),
+            None => values[place - 1].clone(),
+        };
+    }
+    Ok(values)
+}
+
+fn parts(text: &str) -> Result<Vec<&str>, Reason> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > 3 {
         return Err("it has more than three values; write read,write,trim".into());
     }
-    let read = parse(parts[0])?;
-    let or = |place: usize, before: &T| match parts.get(place) {
-        Some(part) if !part.is_empty() => parse(part),
-        _ => Ok(before.clone()),
-    };
-    let write = or(1, &read)?;
-    let trim = or(2, &write)?;
-    Ok([read, write, trim])
+    Ok(parts)
 }
 
 pub(crate) fn ends<T: PartialOrd + Copy>(

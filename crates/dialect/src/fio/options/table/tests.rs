@@ -100,6 +100,26 @@ fn a_dash_separates_read_and_write_sizes() {
         ([8, 32, 32], [32, 8, 8], [4, 4, 4])
     );
     assert_eq!((blocks("4k-8k,16k-32k"), blocks("4k,8k,64k")), ([4, 16, 16], [4, 8, 64]));
+    // An empty size stays as it was.
+    assert_eq!(
+        (blocks("8k,,16k"), blocks("8k,"), blocks(",8k")),
+        ([8, 4, 16], [8, 4, 4], [4, 8, 8])
+    );
+}
+
+#[test]
+fn the_order_of_size_options_has_no_effect() {
+    let largest = |all: &[(&str, &str)]| {
+        let mut options = Options::default();
+        for (name, value) in all {
+            options.set(name, Some(value)).unwrap();
+        }
+        options.blocks[1].bounds().unwrap().1 >> 10
+    };
+    let (size, range, split) = (("bs", "8k"), ("bsrange", "4k-32k"), ("bssplit", "4k/50:16k/50"));
+    assert_eq!((largest(&[size, range]), largest(&[range, size])), (32, 32));
+    assert_eq!((largest(&[split, range]), largest(&[split, size, range])), (16, 16));
+    assert_eq!(largest(&[size, ("bs", "2k")]), 2, "the last of one option counts");
 }
 
 #[test]
