@@ -609,3 +609,56 @@ fn a_size_beyond_the_device_is_the_devices() {
         assert_eq!((ours.0, theirs.0), (Some(Some(size)), Some(Some(size))), "{}", ours.1);
     }
 }
+
+/// Kinds of jobs that a random comparison with fio found to differ.
+#[test]
+fn jobs_move_as_much_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--rw=write --bs=8k,,4k --size=256k",
+        "--rw=write --bsrange=4k-4k --bs=8k --size=256k",
+        "--rw=write --bssplit=16k --bs=8k --size=256k",
+        // Gaps.
+        "--rw=write:8 --size=149796",
+        "--rw=write:8 --size=1m --nrfiles=7",
+        "--rw=write:4k --size=8m --nrfiles=10 --bs=256k",
+        "--rw=read:4k --size=1m --offset=64k",
+        "--rw=read:-64k --bs=3k --size=1m",
+        "--rw=read:-8k --bs=6k --size=300000",
+        // A file that is longer than the size.
+        "--rw=read --filesize=1m --size=777777",
+        "--rw=randread --filesize=1m --size=777777",
+        "--rw=write --filesize=1m --size=777777",
+        // Each direction has its own places, and a mix of one direction none.
+        "--rw=rw --nrfiles=7 --size=1m",
+        "--rw=rw --nrfiles=3 --size=1m --bs=64k",
+        "--rw=rw --rwmixread=100 --bs=256k --size=777777",
+        "--rw=rw --rwmixread=0 --bs=256k --size=777777 --loops=3",
+    ] {
+        let [ours, theirs] = [true, false].map(|ours| {
+            let directory = tempfile::tempdir().unwrap();
+            let words = format!("--name=j --bs=4k {options} --output-format=json");
+            let job = jobs_of(&run(ours, directory.path(), &words)).remove(0);
+            ["total_ios", "io_bytes"].map(|what| {
+                ["read", "write"].iter().map(|side| job[side][what].as_u64().unwrap()).sum::<u64>()
+            })
+        });
+        assert_eq!(ours, theirs, "{options}");
+    }
+}
+
+#[test]
+fn states_are_numbered_over_all_jobs_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    for ours in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let words = "--name=a --size=16k --name=b --rw=write --size=16k --verify=crc32c";
+        succeeds(ours, directory.path(), words);
+        let state = directory.path().join("local-b-1-verify.state");
+        assert!(state.exists(), "halfpower: {ours}");
+    }
+}

@@ -66,6 +66,8 @@ pub struct ClonePlan {
     pub part: (u64, u64),
     /// Empty if all are equal.
     pub lengths: Vec<u64>,
+    /// The whole of the longest file.
+    pub file_bytes: u64,
     /// `None`: until the time is over.
     pub limit_bytes: Option<u64>,
     /// Passes in these bytes.
@@ -201,7 +203,8 @@ impl Arrangement {
             files.push(self.file(job, path, found, region.end));
             regions.push(region);
         }
-        let Work { start, lengths, pass_bytes, passes, has_rest } = Work::new(job, &regions)?;
+        let Work { start, lengths, file_bytes, pass_bytes, passes, has_rest } =
+            Work::new(job, &regions)?;
         let limit_bytes = (!job.options.time_based).then_some(pass_bytes * passes);
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let differ = lengths.iter().any(|&len| len != longest);
@@ -211,6 +214,7 @@ impl Arrangement {
             files,
             part: (start, longest),
             lengths: if differ { lengths } else { Vec::new() },
+            file_bytes,
             limit_bytes,
             passes,
             has_rest,

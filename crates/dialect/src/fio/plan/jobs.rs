@@ -194,8 +194,12 @@ impl Job {
             self.has_map() && options.run == 1 && options.random_percent == [100; 2]
         };
         // The directions of a sequential mix begin again by themselves.
-        let ends = if options.random { mapped } else { !(options.reads && options.writes) };
+        let ends = if options.random { mapped } else { !self.mixes_in_order() };
         ends && !options.strides.are_on()
+    }
+
+    pub(crate) fn mixes_in_order(&self) -> bool {
+        self.options.reads && self.options.writes && !self.options.random
     }
 
     /// Returns whether files that draw offsets use no byte twice in a pass.
@@ -340,6 +344,10 @@ fn settle(options: &mut Options) {
     let used = [options.reads, options.writes];
     if options.random && (0..2).all(|side| !used[side] || options.random_percent[side] == 0) {
         options.random = false;
+    }
+    if options.reads && options.writes {
+        // A mix of one direction is this direction.
+        (options.reads, options.writes) = (options.mix_read > 0, options.mix_read < 100);
     }
     if options.open_files == 1 {
         // As in fio, a file is closed when it has no block left.

@@ -70,6 +70,8 @@ pub(super) struct Region {
     len_with_rest: u64,
     /// Of `io_size` in percent.
     share_bytes: u64,
+    /// The whole file.
+    file_bytes: u64,
 }
 
 pub(super) fn region(
@@ -179,12 +181,28 @@ pub(super) fn region(
     // As in fio, zones go on to the end of the file, beyond the size.
     let zoned_len = there.and_then(|there| there.checked_sub(start)).unwrap_or(0);
     let share_bytes = options.io_size.map_or(0, |part| part.of(file_len));
-    Ok(Region { start, len, end, zoned_len, len_with_rest: file_len, share_bytes })
+    let file_bytes = there.unwrap_or(0).max(start.saturating_add(file_len));
+    Ok(Region { start, len, end, zoned_len, len_with_rest: file_len, share_bytes, file_bytes })
+}
+
+/// Returns where the requests of a pass with gaps end; `None`: they restart at the beginning. As
+/// in fio, a pass ends with a request that ends with its part, or when the remainder is too short
+/// for the next one. If the next one would begin beyond the file, the cursor restarts.
+pub(super) fn end_with_holes(
+    len: u64,
+    (request, hole): (u64, u64),
+    file_bytes: u64,
+) -> Option<u64> {
+    let (room, stride) = (len.checked_sub(request)?, request + hole);
+    let end = (room / stride + 1) * stride;
+    (room.is_multiple_of(stride) || end < file_bytes).then_some(end)
 }
 
 pub(super) struct Work {
     pub(super) start: u64,
     pub(super) lengths: Vec<u64>,
+    /// The whole of the longest file.
+    pub(super) file_bytes: u64,
     pub(super) pass_bytes: u64,
     pub(super) passes: u64,
     pub(super) has_rest: bool,
@@ -203,28 +221,26 @@ enum End {
 impl End {
     fn new(job: &Job, regions: &[Region], all: u64) -> End {
         let (options, request) = (&job.options, job.min_request_bytes());
-        let Region { len, len_with_rest, .. } = regions[0];
+        let Region { len_with_rest, file_bytes, .. } = regions[0];
         let one = regions.len() == 1;
         let holes = options.hole_bytes;
         if holes == 0 {
             // As in fio, requests that find room go on until the size is reached.
-            let goes_on = one && options.run == 1 && !options.strides.are_on() && !job.passes_end();
+            let goes_on = (one || job.mixes_in_order())
+                && options.run == 1
+                && !options.strides.are_on()
+                && !job.passes_end();
             return if goes_on { End::Size } else { End::Full(all / request * request) };
         }
         if job.has_own_places() || (options.reads && options.writes && one) {
             return End::Places;
         }
-        // As in fio, a pass ends with a request that ends with the file, or when the remainder is
-        // too short for the next one. If the next request would begin beyond the end, the cursor
-        // restarts.
-        let stride = request + holes;
-        let ends =
-            |room: u64| room.is_multiple_of(stride) || (room / stride + 1) * stride < len_with_rest;
-        if len >= request && ends(len_with_rest - request) {
-            let moved = without_holes(len, request, (request, holes));
-            End::Full(moved.saturating_mul(regions.len() as u64))
-        } else {
-            End::Size
+        match end_with_holes(len_with_rest, (request, holes), file_bytes) {
+            Some(_) => {
+                let moved = without_holes(len_with_rest, request, (request, holes));
+                End::Full(moved.saturating_mul(regions.len() as u64))
+            }
+            None => End::Size,
         }
     }
 }
@@ -273,13 +289,19 @@ impl Work {
             (End::Full(pass), Some(_)) => passes(job, up(asked)?, pass),
             (_, Some(_)) => (up(asked)?, options.loops),
             (End::Size, None) if asked >= request && options.number_ios.is_none() => {
-                let asked =
-                    if holes > 0 { size.min(sum(|region| region.len_with_rest)?) } else { asked };
+                let asked = match () {
+                    () if holes > 0 => size.min(sum(|region| region.len_with_rest)?),
+                    () if regions.len() > 1 => size,
+                    () => asked,
+                };
                 let loops = if options.verify.is_some() { 1 } else { options.loops };
                 (up(asked.checked_mul(loops).ok_or_else(overflow)?)?, options.loops / loops)
             }
             // Gaps between requests are not transferred.
             (End::Full(pass), None) if holes > 0 => (whole(asked.min(pass)), options.loops),
+            // As in fio, the last of the requests that still find room goes beyond the size.
+            (_, None) if options.back_bytes > 0 => (up(asked)?, options.loops),
+            (_, None) if asked < all => (whole(up(asked)?.min(all)), options.loops),
             (_, None) => (whole(asked), options.loops),
         };
         // With several sizes, the run counts them.
@@ -288,7 +310,7 @@ impl Work {
         each.checked_mul(passes).ok_or_else(overflow)?;
         let length = |region: &Region| match () {
             () if options.strides.are_on() => region.zoned_len.max(region.len),
-            () if holes > 0 && job.has_own_places() => region.len_with_rest,
+            () if holes > 0 => region.len_with_rest,
             () => region.len,
         };
         let lengths = regions.iter().map(length).collect();
@@ -296,7 +318,9 @@ impl Work {
         // Beyond it, the size of the file ends the pass.
         let rests = request.saturating_mul(regions.len() as u64);
         let has_rest = bounded && (1..rests).contains(&size.saturating_sub(each));
-        Ok(Work { start: regions[0].start, lengths, pass_bytes: each, passes, has_rest })
+        let file_bytes = regions.iter().map(|region| region.file_bytes).max().unwrap_or(0);
+        let start = regions[0].start;
+        Ok(Work { start, lengths, file_bytes, pass_bytes: each, passes, has_rest })
     }
 }
 

@@ -47,9 +47,9 @@ impl VerifyState {
     }
 }
 
-/// `clone` counts from 0.
-pub fn state_path(directory: &Path, job: &Job, clone: u32) -> PathBuf {
-    directory.join(format!("local-{}-{clone}-verify.state", job.name))
+/// `number` is the clone's among those of all jobs, from 1; fio's name counts from 0.
+pub fn state_path(directory: &Path, job: &Job, number: u32) -> PathBuf {
+    directory.join(format!("local-{}-{}-verify.state", job.name, number - 1))
 }
 
 /// Limits clones with `verify_state_load` to what was written.
@@ -62,15 +62,12 @@ pub fn load_states(
     directory: &Path,
     read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
 ) -> Result<(), FioError> {
-    let mut last = None;
-    let mut index = 0;
     for clone in &mut arrangement.clones {
-        index = if last.replace(clone.job) == Some(clone.job) { index + 1 } else { 0 };
         let job = &plan.groups[clone.job.0][clone.job.1];
         if !job.options.state_load || job.options.verify.is_none() {
             continue;
         }
-        let path = state_path(directory, job, index);
+        let path = state_path(directory, job, clone.number);
         let wrong =
             |why: String| job.wrong(format!("verify_state_load: {}: {why}", path.display()));
         let bytes = read(&path).map_err(|error| {

@@ -71,7 +71,7 @@ pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
     let passes =
         Some(clone.passes).filter(|_| clone.limit_bytes.is_some() && job.options.io_size.is_none());
     let files = clone.files.len() as u64;
-    FileTurns::new(job, files, (clone.part, &clone.lengths), seed, passes)
+    FileTurns::new(job, files, (clone.part, &clone.lengths, clone.file_bytes), seed, passes)
 }
 
 pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workload {

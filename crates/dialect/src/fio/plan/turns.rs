@@ -1,7 +1,7 @@
 //! Maps requests to files and offsets.
 
 use super::jobs::Job;
-use super::regions::without_holes;
+use super::regions::{end_with_holes, without_holes};
 use crate::fio::options::kinds::{Distribution, FileService, Zone};
 use machine::{Op, Request};
 use own_places::{FilePlace, OwnPlaces};
@@ -96,11 +96,10 @@ struct Ends {
 
 impl Ends {
     /// `None`: the cursors restart until the size is reached.
-    fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Ends> {
-        let (request, stride) = (job.request_bytes(), job.request_bytes() + job.options.hole_bytes);
-        let fit = len.checked_sub(request)? / stride + 1;
-        let ends = (len - request).is_multiple_of(stride) || fit * stride < len;
-        ends.then_some(Ends { at: fit * stride, passes: passes.unwrap_or(u64::MAX) })
+    fn new(job: &Job, len: u64, file_bytes: u64, passes: Option<u64>) -> Option<Ends> {
+        let holes = (job.request_bytes(), job.options.hole_bytes);
+        let at = end_with_holes(len, holes, file_bytes)?;
+        Some(Ends { at, passes: passes.unwrap_or(u64::MAX) })
     }
 }
 
@@ -160,7 +159,7 @@ impl FileTurns {
     pub(crate) fn new(
         job: &Job,
         files: u64,
-        (part, lengths): ((u64, u64), &[u64]),
+        (part, lengths, file_bytes): ((u64, u64), &[u64], u64),
         seed: u64,
         passes: Option<u64>,
     ) -> FileTurns {
@@ -194,8 +193,8 @@ impl FileTurns {
         // A remainder too short for a whole request is not used.
         let request = job.request_bytes();
         let goes_on = files == 1 && !options.random && options.reads && options.writes;
-        let own_holes = own_places.is_some() && options.hole_bytes > 0;
-        let has_rest = job.sizes().is_none() && part.1 >= request && !goes_on && !own_holes;
+        let has_rest =
+            job.sizes().is_none() && part.1 >= request && !goes_on && options.hole_bytes == 0;
         let rest = if has_rest { part.1 % request } else { 0 };
         let some_follow = options.random && options.random_percent != [100; 2];
         let in_turn = files > 1 && options.service == FileService::Sequential;
@@ -234,7 +233,7 @@ impl FileTurns {
             in_row,
             sync_every: if syncs { [options.fsync, options.fdatasync] } else { [0; 2] },
             backward: (part.1, if options.random { 0 } else { options.back_bytes }),
-            ends: if mixes_holes { Ends::new(job, part.1, passes) } else { None },
+            ends: if mixes_holes { Ends::new(job, part.1, file_bytes, passes) } else { None },
             mixes_holes,
             seed,
             rounds,

@@ -70,6 +70,7 @@ impl Arrangement {
             files: vec![index; named.len()],
             part: (0, block),
             lengths: Vec::new(),
+            file_bytes: 0,
             limit_bytes: (!job.options.time_based).then_some(asked.saturating_mul(loops)),
             passes: loops,
             has_rest: false,

@@ -9,13 +9,13 @@ pub fn saved_states(result: &FioResult, directory: &Path) -> Vec<(PathBuf, Strin
     let jobs =
         result.groups.iter().flat_map(|group| &group.jobs).filter(|job| job.job.saves_state());
     jobs.flat_map(|job| {
-        job.clones.iter().zip(0..).filter_map(|(clone, index)| {
+        job.clones.iter().filter_map(|clone| {
             let state = VerifyState {
                 requests: clone.progress?,
                 request_bytes: job.job.request_bytes(),
                 random: job.job.options.random,
             };
-            Some((state_path(directory, &job.job, index), state.to_string()))
+            Some((state_path(directory, &job.job, clone.number), state.to_string()))
         })
     })
     .collect()

@@ -155,9 +155,6 @@ mod tests {
         assert_eq!(issued("rw=rw rate_iops=2,1", 6, read), all);
         // The other direction has no rate, so it fills the time.
         assert_eq!(issued("rw=rw rate_iops=1,", 3, read), [(read, 0), (write, 0), (write, 0)]);
-        // A direction that the mix does not have is not used instead.
-        let only = issued("rw=rw rwmixread=100 rate_iops=2,1", 3, read);
-        assert_eq!(only, [(read, 0), (read, 500), (read, 1000)]);
     }
 
     #[test]

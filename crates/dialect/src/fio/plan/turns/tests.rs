@@ -11,7 +11,7 @@ fn placed(turns: &FileTurns, requests: &[(Op, u64)]) -> Vec<(u32, u64)> {
 }
 
 fn one_pass(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
-    FileTurns::new(job, files, (part, &[]), seed, Some(1))
+    FileTurns::new(job, files, (part, &[], part.0 + part.1), seed, Some(1))
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn gaps_apply_to_alternating_files_and_mixes() {
 #[test]
 fn a_mix_with_gaps_ends_with_its_first_direction() {
     let mix = job("rw=rw:8k loops=2");
-    let turns = FileTurns::new(&mix, 1, ((0, 16 * 4096), &[]), 1, Some(2));
+    let turns = FileTurns::new(&mix, 1, ((0, 16 * 4096), &[], 16 * 4096), 1, Some(2));
     assert_eq!(turns.region(), (0, 16 * 4096), "each direction has the whole file");
     let mut places = Vec::new();
     // Two reads before each write: in each pass six reads and two or three writes.
@@ -90,7 +90,7 @@ fn a_mix_with_gaps_ends_with_its_first_direction() {
     };
     assert_eq!(of(0), [0, 3, 6, 9, 12, 15, 0, 3, 6, 9, 12, 15]);
     assert_eq!(&of(1)[..3], [0, 3, 6]);
-    let again = FileTurns::new(&job("rw=rw:4k"), 1, ((0, 16 * 4096), &[]), 1, Some(1));
+    let again = FileTurns::new(&job("rw=rw:4k"), 1, ((0, 16 * 4096), &[], 16 * 4096), 1, Some(1));
     let reads: Vec<(Op, u64)> = (0..10).map(|block| (Op::Read, block)).collect();
     let blocks: Vec<u64> = placed(&again, &reads).into_iter().map(|(_, block)| block).collect();
     assert_eq!(
@@ -264,7 +264,8 @@ fn mixed_random_sizes_cover_each_file_once_or_repeat() {
 }
 
 fn hits(options: &str, files: u64, places: u64, count: u64) -> Vec<Vec<u64>> {
-    let turns = FileTurns::new(&job(options), files, ((0, places * 4096), &[]), 7, None);
+    let turns =
+        FileTurns::new(&job(options), files, ((0, places * 4096), &[], places * 4096), 7, None);
     let mut hits = vec![vec![0; places as usize]; files as usize];
     for _ in 0..count {
         let mut request = Request { op: Op::Read, target: 0, offset: 0, len: 4096, slot: 0 };
@@ -296,7 +297,8 @@ fn skewed_places_are_drawn_in_each_file() {
 }
 
 fn in_order(settings: &str, files: u64, blocks: u64, count: usize) -> String {
-    let turns = FileTurns::new(&job(settings), files, ((0, blocks * 4096), &[]), 1, None);
+    let turns =
+        FileTurns::new(&job(settings), files, ((0, blocks * 4096), &[], blocks * 4096), 1, None);
     let op = if settings.contains("rw=write") { Op::Write } else { Op::Read };
     let requests: Vec<(Op, u64)> = (0..count as u64).map(|block| (op, block)).collect();
     let all = placed(&turns, &requests);
@@ -404,7 +406,7 @@ fn files_are_opened_when_those_before_are_done() {
 
 #[test]
 fn a_file_that_ends_before_the_others_has_no_more_turns_in_the_pass() {
-    let part = ((4096, 3 * 4096), &[4096, 3 * 4096, 0, 2 * 4096][..]);
+    let part = ((4096, 3 * 4096), &[4096, 3 * 4096, 0, 2 * 4096][..], 4 * 4096);
     let writes: Vec<(Op, u64)> = (0..12).map(|block| (Op::Write, block)).collect();
     let turns = FileTurns::new(&job("rw=write nrfiles=4"), 4, part, 1, Some(2));
     assert_eq!((turns.region(), turns.pass_bytes()), ((4 * 4096, 6 * 4096), 6 * 4096));
@@ -452,7 +454,7 @@ fn runs_begin_at_popular_places() {
         ("rw=randread:2 bssplit=4k/50:8k/50 random_distribution=zipf:1.2", 1),
         ("rw=randread nrfiles=2 percentage_random=50 random_distribution=zipf:1.2", 2),
     ] {
-        let turns = FileTurns::new(&job(settings), files, ((0, 1 << 20), &[]), 1, None);
+        let turns = FileTurns::new(&job(settings), files, ((0, 1 << 20), &[], 1 << 20), 1, None);
         let mut counts = std::collections::HashMap::new();
         let mut ends = [0; 2];
         let mut follow = 0;
