@@ -494,6 +494,40 @@ fn files_are_drawn_as_often_as_in_fio() {
 }
 
 #[test]
+fn normal_draws_are_as_wide_as_those_of_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    let of = |ours: bool, options: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let common = "--name=j --bs=4k --rw=randread --norandommap --write_iolog=log";
+        succeeds(ours, directory.path(), &format!("{common} {options}"));
+        fs::read_to_string(directory.path().join("log")).unwrap()
+    };
+    for deviation in [1, 20, 50] {
+        let service = format!("--file_service_type=normal:{deviation} --nrfiles=100 --size=4m");
+        let [ours, theirs] = [true, false].map(|ours| {
+            let log = of(ours, &format!("{service} --io_size=8m"));
+            let reads = log.lines().filter(|line| line.contains(" read "));
+            let file = |line: &str| line.split(' ').nth(1)?.rsplit('.').next()?.parse::<f64>().ok();
+            let files: Vec<f64> = reads.filter_map(file).collect();
+            let mean = files.iter().sum::<f64>() / files.len() as f64;
+            let squares = files.iter().map(|file| (file - mean).powi(2)).sum::<f64>();
+            (squares / files.len() as f64).sqrt()
+        });
+        assert!((ours / theirs - 1.0).abs() < 0.1, "files, {deviation}: {ours}, fio {theirs}");
+        let distribution = format!("--random_distribution=normal:{deviation} --size=16m");
+        let [ours, theirs] = [true, false].map(|ours| {
+            let log = of(ours, &format!("{distribution} --io_size=32m"));
+            let offset = |line: &str| line.split(' ').nth(3).map(str::to_owned);
+            let reads = log.lines().filter(|line| line.contains(" read ")).filter_map(offset);
+            reads.collect::<HashSet<_>>().len() as f64
+        });
+        assert!((ours / theirs - 1.0).abs() < 0.1, "places, {deviation}: {ours}, fio {theirs}");
+    }
+}
+
+#[test]
 fn random_requests_take_turns_between_files_as_in_fio() {
     if !fio_is_here() {
         return;
@@ -661,4 +695,21 @@ fn states_are_numbered_over_all_jobs_as_in_fio() {
         let state = directory.path().join("local-b-1-verify.state");
         assert!(state.exists(), "halfpower: {ours}");
     }
+}
+
+#[test]
+fn data_that_were_not_read_back_are_not_verified() {
+    let said = |options: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let words = format!("--name=j --rw=write --bs=4k --size=777777 --verify=crc32c {options}");
+        let output = run(true, directory.path(), &words);
+        assert!(output.status.success(), "{output:?}");
+        [output.stdout, output.stderr].concat()
+    };
+    let warns = |options: &str| {
+        String::from_utf8(said(options)).unwrap().contains("no data were read back")
+    };
+    assert!(warns("--time_based --runtime=1 --rate=2m"));
+    assert!(!warns("") && !warns("--do_verify=0"));
+    assert!(!warns("--time_based --runtime=1 --rate=2m --verify_backlog=16"));
 }

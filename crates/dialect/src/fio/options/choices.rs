@@ -123,8 +123,7 @@ pub(crate) fn file_service(text: &str) -> Result<(FileService, u64), Reason> {
         return Ok((service, requests));
     }
     let skewed = match (name, distribution(text)) {
-        // As in fio, requests go to the middle of the files until those are full.
-        ("normal" | "gauss", _) if value.is_empty() => FileService::Normal(0.01),
+        ("normal" | "gauss", _) if value.is_empty() => FileService::Normal(real_deviation(0.01)),
         ("zipf" | "pareto" | "normal" | "gauss", Err(why)) => return Err(why),
         (_, Ok(Distribution::Zipf(theta))) => FileService::Zipf(theta),
         (_, Ok(Distribution::Pareto(h))) => FileService::Pareto(h),
@@ -145,7 +144,14 @@ fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     if !(0.0..=1.0).contains(&center) {
         return Err("its center is not from 0 to 1; write normal:20:0.5".into());
     }
-    Ok(Distribution::Normal { deviation, center: center * 100.0 })
+    Ok(Distribution::Normal { deviation: real_deviation(deviation), center: center * 100.0 })
+}
+
+/// Returns the deviation in percent of what fio draws: the mean of twelve even draws over the whole
+/// file, moved by an even draw of `deviation` percent, 50 at most.
+fn real_deviation(deviation: f64) -> f64 {
+    let even = |width: f64| width * width / 12.0;
+    (even(100.0) / 12.0 + even(deviation.min(50.0))).sqrt()
 }
 
 /// As in fio, omitted numbers divide the rest, and the file after the zones is not used.
@@ -343,11 +349,11 @@ mod tests {
         assert_eq!(distribution("pareto:0.2"), Ok(Distribution::Pareto(0.2)));
         assert_eq!(
             distribution("normal:20"),
-            Ok(Distribution::Normal { deviation: 20.0, center: 50.0 })
+            Ok(Distribution::Normal { deviation: real_deviation(20.0), center: 50.0 })
         );
         assert_eq!(
             distribution("normal:10:0.25"),
-            Ok(Distribution::Normal { deviation: 10.0, center: 25.0 })
+            Ok(Distribution::Normal { deviation: real_deviation(10.0), center: 25.0 })
         );
         let zone = |access, share| Zone { access, share };
         assert_eq!(

@@ -61,6 +61,12 @@ enum FileDraw {
 /// As in fio.
 const PLACES_PER_FILE: u64 = 1024;
 
+/// Returns the place of a rank, as in fio: an odd factor, 2^64 over the golden ratio, keeps powers
+/// of two free of collisions. Of other numbers of places some have several ranks, and some none.
+fn scattered(rank: u64, places: u64) -> u64 {
+    rank.wrapping_mul(0x61c8_8646_80b5_83eb) % places
+}
+
 impl FileDraw {
     fn new(service: FileService, files: u64) -> FileDraw {
         let places = files * PLACES_PER_FILE;
@@ -68,8 +74,7 @@ impl FileDraw {
             FileService::Zipf(theta) => FileDraw::Zipf(Zipf::new(places, theta)),
             FileService::Pareto(h) => FileDraw::Pareto(SelfSimilar::new(places, h)),
             FileService::Normal(deviation) => {
-                // fio adds up the deviations of twelve even draws and divides by twelve.
-                FileDraw::Normal(Normal::new(places, 50.0, deviation.min(50.0) / 12.0))
+                FileDraw::Normal(Normal::new(places, 50.0, deviation))
             }
             FileService::RoundRobin | FileService::Sequential | FileService::Random => {
                 FileDraw::Even(files)
@@ -445,12 +450,9 @@ impl FileTurns {
             return true;
         }
         if let Some(bell) = &self.bell {
-            // As in fio, the rank is hashed: blocks hit by several ranks are more popular, others
-            // are never used.
             let rank = bell.draw(self.seed, state.drawn);
             let places = self.part.1 / self.request_bytes;
-            request.offset =
-                first + rng::below(rng::hash(self.seed, rank), places) * self.request_bytes;
+            request.offset = first + scattered(rank, places) * self.request_bytes;
             state.drawn += 1;
             return true;
         }

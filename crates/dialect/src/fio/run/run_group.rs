@@ -106,6 +106,10 @@ impl<'a, M: Machine> Group<'a, M> {
                 .iter()
                 .for_each(|text| add_new(warnings, &[format!("{}: {text}", job.job.shown())]));
             job.verified_bytes = Some(stats.bytes());
+            if stats.bytes() == 0 && job.job.options.do_verify && job.error.is_none() {
+                let text = "verify: no data were read back, because the time ended before a pass did; let the job end by its size, or write verify_backlog=64";
+                add_new(warnings, &[format!("{}: {text}", job.job.shown())]);
+            }
             if let Some(text) = stats.complaint().filter(|_| job.job.options.tolerated.verify) {
                 job.faults = Failures { count: stats.faults(), first: ILLEGAL_SEQUENCE };
                 add_new(warnings, &[format!("{}: {text}", job.job.shown())]);

@@ -1,6 +1,6 @@
 //! Random offsets of requests that differ in size or exceed their alignment.
 
-use super::{FileTurns, State};
+use super::{FileTurns, State, scattered};
 use crate::fio::options::kinds::{Distribution, FileService};
 use crate::fio::plan::jobs::Job;
 use machine::{Op, Request};
@@ -48,15 +48,16 @@ impl PlaceDraw {
         }
     }
 
-    /// As in fio, ranks are hashed, so some places are more popular and others never used.
     pub(super) fn place(&self, seed: u64, (file, number): (u64, u64), places: u64) -> u64 {
-        let rank = match self {
+        let (rank, first) = match self {
             PlaceDraw::Even => return rng::below(rng::hash(seed, number), places),
-            PlaceDraw::Zipf(zipf) => zipf.draw(seed, number) - 1,
-            PlaceDraw::Pareto(pareto) => pareto.draw(seed, number),
-            PlaceDraw::Normal(normal) => normal.draw(seed, number),
+            PlaceDraw::Zipf(zipf) => (zipf.draw(seed, number) - 1, Some(file)),
+            PlaceDraw::Pareto(pareto) => (pareto.draw(seed, number), Some(file)),
+            PlaceDraw::Normal(normal) => (normal.draw(seed, number), None),
         };
-        rng::below(rng::hash(rng::hash(seed, !file), rank), places)
+        // As in fio, the most popular place is anywhere, but the middle of a bell stays.
+        let first = first.map_or(0, |file| rng::below(rng::hash(seed, !file), places));
+        (scattered(rank, places) + first) % places
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::fio::plan::jobs::job;
+use std::collections::HashSet;
 
 fn placed(turns: &FileTurns, requests: &[(Op, u64)]) -> Vec<(u32, u64)> {
     let place = |(op, block): &(Op, u64)| {
@@ -101,7 +102,7 @@ fn a_mix_with_gaps_ends_with_its_first_direction() {
 }
 
 #[test]
-fn normal_offsets_collide_as_often_as_with_fios_hash() {
+fn normal_offsets_are_as_popular_as_with_fios_hash() {
     let turns = one_pass(
         &job("rw=randread norandommap=1 random_distribution=normal:20"),
         1,
@@ -117,11 +118,13 @@ fn normal_offsets_collide_as_often_as_with_fios_hash() {
     }
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let share = |blocks: usize| f64::from(counts[..blocks].iter().sum::<u32>()) / 100_000.0;
-    // A rank without collisions would get 18 % there. Debian's fio 3.33 gets 37 % with as many
-    // requests.
-    assert!((0.33..0.41).contains(&share(205)), "{}", share(205));
-    let untouched = counts.iter().filter(|&&count| count == 0).count();
-    assert!((600..900).contains(&untouched), "1/e of the places have no rank: {untouched}");
+    // Debian's fio 3.33 gets 37 % there with as many requests.
+    assert!((0.35..0.40).contains(&share(205)), "{}", share(205));
+    let of = |places: u64| {
+        (0..places).map(|rank| scattered(rank, places)).collect::<HashSet<_>>().len() as u64
+    };
+    assert_eq!(of(2048), 2048);
+    assert!((1100..1400).contains(&of(2000)), "1/e of the places have no rank: {}", of(2000));
 }
 
 #[test]
@@ -290,7 +293,8 @@ fn skewed_places_are_drawn_in_each_file() {
                 file.iter().position(|hits| *hits == max).unwrap()
             })
             .collect();
-        assert!(popular.iter().any(|place| *place != popular[0]), "{distribution}: {popular:?}");
+        let same = popular.iter().all(|place| *place == popular[0]);
+        assert!(!same || distribution == "normal:10", "{distribution}: {popular:?}");
     }
     let even = hits("rw=randread nrfiles=4 bs=4k size=1m", 4, 64, 256);
     assert!(even.iter().flatten().all(|hits| *hits == 1), "each block once in a pass");
