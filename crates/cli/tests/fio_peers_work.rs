@@ -698,6 +698,37 @@ fn states_are_numbered_over_all_jobs_as_in_fio() {
 }
 
 #[test]
+fn files_without_reserved_space_grow_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--fallocate=none --size=100000 --bs=64k",
+        "--fallocate=none --size=1m --io_size=64k",
+        "--fallocate=none --size=1m --io_size=96k --nrfiles=3",
+        "--fallocate=none --size=64k --rw=randwrite --verify=crc32c",
+        "--fallocate=none --size=1m --number_ios=5 --ioengine=libaio --iodepth=4",
+        "--create_on_open=1 --size=1m --io_size=64k",
+        // These have their length from the beginning.
+        "--fallocate=truncate --size=1m --io_size=64k",
+        "--fallocate=native --size=1m --io_size=64k",
+        "--fallocate=none --size=1m --io_size=64k --overwrite=1",
+    ] {
+        let [ours, theirs] = [true, false].map(|ours| {
+            let directory = tempfile::tempdir().unwrap();
+            succeeds(ours, directory.path(), &format!("--name=j --rw=write --bs=4k {options}"));
+            let files = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap());
+            let files = files.map(|file| (file.file_name(), file.metadata().unwrap().len()));
+            let mut files: Vec<_> =
+                files.filter(|(name, _)| name.to_string_lossy().starts_with("j.")).collect();
+            files.sort();
+            files
+        });
+        assert_eq!(ours, theirs, "{options}");
+    }
+}
+
+#[test]
 fn data_that_were_not_read_back_are_not_verified() {
     let said = |options: &str| {
         let directory = tempfile::tempdir().unwrap();

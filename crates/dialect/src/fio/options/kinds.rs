@@ -128,8 +128,10 @@ pub enum SyncMode {
 /// Layout of files to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallocate {
-    /// Full length, without reserving space.
+    /// It grows with each write.
     None,
+    /// Full length, without reserving space.
+    Truncate,
     Reserve,
 }
 

@@ -138,7 +138,7 @@ static ROWS: &[Row] = &[
     row("fallocate", Files, Value(|o, text| match text {
         "keep" => Err("space beyond the end of a file is not supported; use native or none".into()),
         _ => put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
-            ("truncate", Fallocate::None), ("none", Fallocate::None), ("0", Fallocate::None)])),
+            ("truncate", Fallocate::Truncate), ("none", Fallocate::None), ("0", Fallocate::None)])),
     })),
     row("overwrite", Files, Switch(|o, on| o.overwrite = on)),
     row("create_on_open", Files, Switch(|o, on| o.create_on_open = on)),

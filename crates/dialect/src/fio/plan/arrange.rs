@@ -232,10 +232,11 @@ impl Arrangement {
             // The engine makes no I/O.
             _ if !options.engine.does_io() => Some(NewFile::Sparse),
             (_, true, _) => Some(NewFile::Filled),
-            // It grows as it is written, but has its full length from the beginning.
-            _ if options.create_on_open || options.fills => Some(NewFile::Sparse),
-            (_, false, Fallocate::Reserve) => Some(NewFile::Reserved),
-            (_, false, Fallocate::None) => Some(NewFile::Sparse),
+            _ if options.fills || options.trims => Some(NewFile::Sparse),
+            (_, false, Fallocate::Reserve) if !options.create_on_open => Some(NewFile::Reserved),
+            (_, false, Fallocate::Truncate) if !options.create_on_open => Some(NewFile::Sparse),
+            _ if is_twin(&path) => Some(NewFile::Sparse),
+            _ => Some(NewFile::Grows(0)),
         };
         let bytes = match found {
             Found::Device(bytes) => bytes,

@@ -110,12 +110,6 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
             job.wrong("blockalign: every place is a multiple of something; give 512 or more")
         );
     }
-    if options.create_on_open && options.writes && !options.reads && !options.overwrite {
-        warnings.push(format!(
-            "{}: create_on_open=1: the file has its length from the beginning (in fio it grows with each write)",
-            job.shown()
-        ));
-    }
     if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
         warnings.push(format!(
             "{}: unlink_each_loop=1: the files are laid out once for all loops",

@@ -142,10 +142,10 @@ pub(crate) fn job_workload(
         threads: job.options.clones,
         read_percent: job.read_percent(),
         rate_iops: job.rate_iops().map(|rate| rate * f64::from(job.options.clones)),
-        allocation: if made == Some(NewFile::Reserved) {
-            Allocation::Reserved
-        } else {
-            Allocation::Written
+        allocation: match made {
+            Some(NewFile::Reserved) => Allocation::Reserved,
+            Some(NewFile::Grows(_)) => Allocation::Extend,
+            _ => Allocation::Written,
         },
         cache: cache(job),
         think_ns: if after_each { job.options.think_ns } else { 0 },
