@@ -20,9 +20,9 @@ TIMEOUT_S = 20
 # Runs of each program, with other seeds, before a difference counts: a random amount differs from run to run.
 SAMPLES = (1, 2, 6)
 FEWER_SAMPLES = (1, 4)
-# What a clock may be off by.
+# Tolerance of times.
 TIME_SHARE, TIME_MS = 0.1, 200
-# What the amount of a job that ends by a clock may be off by.
+# Tolerance of amounts, if a job ends by a clock.
 PACED_SHARE, PACED_REQUESTS = 0.12, 20
 MARKS = re.compile(r"^jobs\.fio$|^\..*\.halfpower$|\.hdr_fail$|\.received$|\.expected$|^log\.")
 PACED = {"rate", "rate_iops", "thinktime"}
@@ -223,7 +223,7 @@ def names_of(sections):
 
 @dataclass
 class Outcome:
-    """What a program did with a job file."""
+    """The outcome of a job file with one program."""
 
     # "ran", "failed" (in a run), "refused" or "slow".
     kind: str
@@ -261,10 +261,10 @@ def facts_of_log(name, requests):
 
 
 def facts_of(document, directory, sections):
-    """What a run did, by name."""
+    """Returns the facts of a run, by name."""
     names = names_of(sections)
     timed, paced = "time_based" in names, bool(PACED & names)
-    # The amount that an unpaced job reaches by the clock says nothing.
+    # An unpaced job that ends by the clock has no fixed amount.
     fixed = not timed and "exitall" not in names
     jobs = [one for one in document["jobs"] if "jobname" in one]
     facts = {"jobs": str([one["jobname"] for one in jobs])}
@@ -399,7 +399,7 @@ class Pair:
             # The name of a missing file is compared.
             return False
         if isinstance(theirs[0], str):
-            # What varies from run to run of fio is not determined.
+            # A fact that differs between runs of fio is not determined.
             return not self.clocked and len(set(theirs)) == 1 and not set(theirs) & set(ours) or name == "jobs" and set(theirs) != set(ours)
         gap = max(min(ours) - max(theirs), min(theirs) - max(ours), 0)
         if name.endswith(" ms"):

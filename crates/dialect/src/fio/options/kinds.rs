@@ -26,7 +26,7 @@ const ENGINES: [(&str, Engine); 17] = [
     ("dirdelete", Engine::Null),
 ];
 
-/// What gives the sizes of requests; the last one counts.
+/// The option that gives the sizes of requests. A later variant takes precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockOption {
     Size,
