@@ -14,7 +14,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Returns `None` for an empty histogram.
+    /// `None`: an empty histogram.
     pub fn of(histogram: &Histogram) -> Option<Latency> {
         (!histogram.is_empty()).then(|| Latency {
             p50_ns: histogram.percentile(50.0),

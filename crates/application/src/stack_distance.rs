@@ -53,7 +53,7 @@ impl StackDistances {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
 
-    /// Returns two disjoint halves; the difference of their curves estimates the sampling error.
+    /// Two disjoint halves; the difference of their curves estimates the sampling error.
     pub fn sampled_halves(share: f64) -> [Self; 2] {
         let end = ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(2);
         [Self::of_hashes(0, end / 2), Self::of_hashes(end / 2, end)]
@@ -131,12 +131,12 @@ impl StackDistances {
         self.add(slot, 1);
     }
 
-    /// Returns the distinct blocks, estimated for a sample.
+    /// Distinct blocks, estimated for a sample.
     pub fn blocks(&self) -> f64 {
         self.last.len() as f64 / self.share()
     }
 
-    /// Returns the share of accesses that an LRU cache misses.
+    /// Of an LRU cache.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let share = self.share();
         let expected = self.accesses * share;
@@ -152,7 +152,7 @@ impl StackDistances {
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
 
-    /// Returns miss ratios over cache sizes in bytes.
+    /// `sizes` are in bytes.
     pub fn curve(&self, block_bytes: u64, sizes: impl IntoIterator<Item = u64>) -> Vec<MissRatio> {
         sizes
             .into_iter()

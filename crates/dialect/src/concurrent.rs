@@ -124,7 +124,6 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Adds a request.
     #[inline]
     pub fn add(&mut self, latency_ns: Nanos) {
         let one = latency_ns as f64;
@@ -137,7 +136,6 @@ impl Interval {
         });
     }
 
-    /// Merges two intervals.
     #[inline]
     pub fn plus(&self, other: &Interval) -> Interval {
         let min_ns = match (self.requests, other.requests) {
@@ -154,12 +152,11 @@ impl Interval {
         }
     }
 
-    /// Returns 0 without requests.
+    /// 0 without requests.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns / self.requests.max(1) as f64
     }
 
-    /// Returns the standard deviation.
     pub fn deviation_ns(&self) -> f64 {
         (self.squares_ns2 / self.requests.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
     }

@@ -11,7 +11,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use workload::metadata::{ClientFiles, MetadataError, MetadataPlan, Operation, Session};
 
-/// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
     /// Make directories, or join another task's.
@@ -25,7 +24,6 @@ pub enum Step {
     CleanUp,
 }
 
-/// A task's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready {
@@ -58,7 +56,7 @@ struct Open<'f, S: FileSystem> {
     times: Times,
 }
 
-/// A task; dropping it removes its files.
+/// Dropping it removes its files.
 pub struct Task<'f, S: FileSystem> {
     system: &'f S,
     processors: u32,
@@ -67,15 +65,11 @@ pub struct Task<'f, S: FileSystem> {
 }
 
 impl<'f, S: FileSystem> Task<'f, S> {
-    /// Makes a task; `processors` are the computer's.
+    /// `processors` are the computer's.
     pub fn new(system: &'f S, processors: u32, interrupt: &'f AtomicBool) -> Self {
         Task { system, processors, interrupt, open: None }
     }
 
-    /// Does a step.
-    ///
-    /// # Errors
-    /// A refused place, a failed operation, or the user's interrupt.
     pub fn perform(&mut self, step: &Step) -> machine::Result<Reply> {
         let mut directory = None;
         match step {
@@ -156,7 +150,6 @@ fn since(now: FileUsage, before: FileUsage) -> FileUsage {
     }
 }
 
-/// Converts a plan's failure.
 pub fn of_plan(place: &Path, error: MetadataError) -> machine::Error {
     match error {
         MetadataError::Interrupted => machine::Error::Interrupted,
@@ -168,7 +161,6 @@ pub fn of_plan(place: &Path, error: MetadataError) -> machine::Error {
     }
 }
 
-/// Converts a file operation's failure.
 pub fn of_file(place: &Path, error: FileError) -> machine::Error {
     let what = place.display().to_string();
     match error {
@@ -181,7 +173,6 @@ pub fn of_file(place: &Path, error: FileError) -> machine::Error {
     }
 }
 
-/// The results of [`run`].
 #[derive(Debug)]
 pub struct Measured {
     /// One for each number of tasks.

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// A task and where it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub host: String,
@@ -19,7 +18,6 @@ pub struct Member {
     pub process: u32,
 }
 
-/// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
     Ior(ior::Step),
@@ -27,7 +25,6 @@ pub enum Step {
     Metadata(metadata::Step),
 }
 
-/// A task's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ior(ior::Reply),
@@ -35,7 +32,6 @@ pub enum Reply {
     Metadata(metadata::Reply),
 }
 
-/// A reply and its clock.
 #[derive(Debug, Clone)]
 pub struct Done {
     pub reply: Reply,
@@ -43,7 +39,6 @@ pub struct Done {
     pub ahead_ns: i64,
 }
 
-/// Reasons why a step failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -62,7 +57,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the command line is at fault: exit code 2.
+    /// The exit code is then 2.
     pub fn is_usage(&self) -> bool {
         match self {
             Error::Machine(error) => error.is_usage(),
@@ -72,7 +67,6 @@ impl Error {
         }
     }
 
-    /// Returns whether the user ended the command.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, Error::Machine(machine::Error::Interrupted))
     }
@@ -85,26 +79,18 @@ impl Error {
 
 /// All tasks of a command.
 pub trait Crew {
-    /// Returns the tasks, at least one, by number.
+    /// At least one, by number.
     fn members(&self) -> &[Member];
 
     /// Does steps (`together`: at the same time) and returns the replies in their order.
-    ///
-    /// # Errors
-    /// Failed or lost tasks.
     fn perform(&mut self, steps: Vec<(usize, Step)>, together: bool) -> Result<Vec<Done>, Error>;
 
-    /// Returns the tasks that do not see this task's directory under that name.
-    ///
-    /// # Errors
-    /// No file can be made there; a lost task.
+    /// Returns the tasks that do not see this task's directory under that name. Makes a file there.
     fn elsewhere(&mut self, directory: &Path) -> Result<Vec<String>, Error>;
 
-    /// Lets time pass.
     fn pause(&mut self, for_ns: Nanos);
 }
 
-/// A task's file system, and the user's interrupt.
 #[derive(Debug)]
 pub struct Access<'f, F, S> {
     pub files: &'f F,
@@ -120,7 +106,6 @@ impl<F, S> Clone for Access<'_, F, S> {
 
 impl<F, S> Copy for Access<'_, F, S> {}
 
-/// Performs the steps of one task.
 pub struct Worker<'f, F: TaskFiles, S: FileSystem> {
     access: Access<'f, F, S>,
     ior: Option<ior::Task<'f, F>>,
@@ -133,10 +118,7 @@ impl<'f, F: TaskFiles, S: FileSystem> Worker<'f, F, S> {
         Worker { access, ior: None, mdtest: None, metadata: None }
     }
 
-    /// Does a step; `start` is common, on this computer's clock.
-    ///
-    /// # Errors
-    /// A failed operation, or the user's interrupt.
+    /// `start` is common, on this computer's clock.
     pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> machine::Result<Reply> {
         let Access { files, system, interrupt } = self.access;
         match step {
@@ -198,7 +180,7 @@ impl<F: TaskFiles, S: FileSystem> Crew for Alone<'_, F, S> {
     }
 }
 
-/// Work, on the task's clock.
+/// On the task's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {
     pub from: Nanos,
@@ -233,7 +215,6 @@ impl Span {
     }
 }
 
-/// Finds the size of a directory's file system, if known.
 pub type SpaceOf<'a> = &'a dyn Fn(&Path) -> Option<FileSystemSpace>;
 
 pub(crate) struct SpaceWords {

@@ -275,7 +275,6 @@ impl Collector {
     }
 }
 
-/// Profiles a whole recording.
 pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> {
     let mut collector = Collector::default();
     for event in trace.by_ref() {

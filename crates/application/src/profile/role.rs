@@ -36,7 +36,7 @@ impl Role {
         Role::Other,
     ];
 
-    /// Returns the name in a sentence.
+    /// In a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Role::Log => "log",

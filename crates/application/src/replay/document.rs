@@ -67,7 +67,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Returns the mean; `None` without values.
+    /// `None` without values.
     pub fn of(values: &[f64]) -> Option<Quantity> {
         match (values, estimate_values(values)) {
             ([], _) => None,

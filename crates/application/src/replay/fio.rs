@@ -7,7 +7,7 @@ use machine::{Op, Stability};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Returns a log for `read_iolog` with the recorded times; one job keeps the order of all threads.
+/// A log for `read_iolog` with the recorded times; one job keeps the order of all threads.
 pub fn fio_log(script: &Script) -> String {
     let mut entries: Vec<Entry> = Vec::new();
     for step in script.threads.iter().flat_map(|thread| &thread.steps) {
@@ -72,8 +72,7 @@ fn add(shape: &mut Shape, step: &Step, ends: &mut BTreeMap<u32, u64>) {
     }
 }
 
-/// Returns a similar job for the logs and one for the data: sizes, mix, order, syncs, rate and mean
-/// depth.
+/// A similar job for the logs and one for the data: sizes, mix, order, syncs, rate and mean depth.
 pub fn fio_job(script: &Script) -> String {
     let elapsed_s = (script.recorded_ns as f64 * 1e-9).max(1e-9);
     // Writing to a String cannot fail.

@@ -28,7 +28,6 @@ pub enum Pace {
 /// The page cache before each run.
 pub type Cache = CacheState;
 
-/// Where the trace's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
     /// In this directory, or on this simulated machine.
@@ -215,17 +214,11 @@ struct Runs {
 }
 
 /// Makes and removes a script's files, to refuse a target that cannot hold them.
-///
-/// # Errors
-/// Files cannot be made, or the target is read-only or too small.
 pub fn prepare<M: Machine>(machine: &M, script: &Script, layout: &Layout) -> machine::Result<()> {
     Places::new(&script.files, layout).open(machine, script.writes()).map(drop)
 }
 
-/// Replays a script; calls `on_run` before each run, from 1.
-///
-/// # Errors
-/// The files cannot be made, or a request fails.
+/// Calls `on_run` before each run, from 1.
 pub fn replay<M: Machine>(
     machine: &M,
     script: &Script,

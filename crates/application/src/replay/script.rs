@@ -106,7 +106,6 @@ impl Step {
     }
 }
 
-/// A traced file, as replayed.
 #[derive(Debug, Clone)]
 pub struct FileScript {
     pub name: String,
@@ -134,7 +133,6 @@ pub(super) struct ThreadScript {
     pub engine: Engine,
 }
 
-/// A trace that can be replayed.
 #[derive(Debug)]
 pub struct Script {
     pub(super) threads: Vec<ThreadScript>,
@@ -185,10 +183,6 @@ struct Seen {
 }
 
 impl Script {
-    /// Builds a script from a trace.
-    ///
-    /// # Errors
-    /// A fault in the trace, nothing to replay, or too many requests.
     pub fn new(
         events: impl Iterator<Item = Result<Event, apptrace::foreign::ForeignError>>,
     ) -> Result<Script, ReplayError> {
@@ -268,7 +262,7 @@ impl Script {
 }
 
 impl Script {
-    /// Makes requests direct, in whole blocks.
+    /// In whole blocks.
     pub fn make_direct(&mut self) {
         for step in self.threads.iter_mut().flat_map(|thread| &mut thread.steps) {
             step.direct = true;
@@ -290,7 +284,7 @@ impl Script {
         steps.any(|step| matches!(step.act, Act::Move(Op::Write) | Act::Discard))
     }
 
-    /// Returns a workload for each operation and mode.
+    /// One for each operation and mode.
     pub fn like(&self) -> Vec<Workload> {
         let mut found: Vec<(Op, Buffering)> = Vec::new();
         for step in self.threads.iter().flat_map(|thread| &thread.steps) {
@@ -309,7 +303,7 @@ impl Script {
         found.into_iter().map(like).collect()
     }
 
-    /// Returns the requests with the longest waiting or, without recorded ends, the most frequent.
+    /// Those with the longest waiting or, without recorded ends, the most frequent.
     pub fn slowest(&self) -> Class {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         let number = |at: usize| steps().filter(|step| usize::from(step.class) == at).count();

@@ -12,7 +12,6 @@ pub(super) struct Spot {
     pub base: u64,
 }
 
-/// A recorded thread, with latencies by class.
 #[derive(Debug)]
 pub struct ReplaySource<'a> {
     steps: &'a [Step],

@@ -133,7 +133,6 @@ pub enum Change {
 /// Flows with less of the waiting are left out.
 const MIN_WAITED: f64 = 0.01;
 
-/// Judges an application by a study of its volume.
 pub fn verdict(profile: &Profile, study: &Results) -> Verdict {
     let mut flows: Vec<FlowVerdict> = demand::demands(profile)
         .iter()

@@ -12,8 +12,8 @@ const DEPTHS: [u32; 3] = [4, 16, 64];
 const SIZES: [u32; 2] = [128 << 10, 1 << 20];
 const MAX_BYTES: u32 = 1 << 24;
 
-/// Returns each flow as it is, and with changes that a verdict may advise; writes only if the
-/// target is writable.
+/// Each flow as it is, and with changes that a verdict may advise; writes only if the target is
+/// writable.
 pub fn workloads(
     profile: &Profile,
     facts: &TargetFacts,

@@ -1,4 +1,3 @@
-/// The supported options.
 pub const HELP: &str = "\
 diskspd: many kinds of load on files and devices, in the language and with the results of DISKSPD 2.2
 

@@ -6,7 +6,6 @@ use machine::units::{GIB, KIB, MIB};
 use machine::{Hint, Result};
 use std::path::{Path, PathBuf};
 
-/// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// With `-X` only its format is set.
@@ -120,9 +119,6 @@ struct Reading {
 }
 
 /// Parses arguments without the program's name.
-///
-/// # Errors
-/// An invalid or unsupported argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut reading = Reading {

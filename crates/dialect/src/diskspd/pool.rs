@@ -6,7 +6,6 @@ use crate::parse::refuse;
 use machine::{Buffers, Engine, Result};
 use workload::{MAX_DEPTH, Workload};
 
-/// Threads that all targets share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPool {
     /// `-F`

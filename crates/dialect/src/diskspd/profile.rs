@@ -8,7 +8,7 @@ use machine::{Buffering, Engine, Hint, Memory, Result};
 use std::path::PathBuf;
 use workload::{Data, MAX_DEPTH, MAX_REQUEST_BYTES, Pattern, Stop, Workload};
 
-/// The caches in use (`-S`).
+/// `-S`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Caching {
     #[default]
@@ -27,7 +27,7 @@ pub enum RangeLength {
 }
 
 impl RangeLength {
-    /// Returns percent or bytes.
+    /// Percent or bytes.
     pub fn number(self) -> u64 {
         match self {
             RangeLength::Percent(percent) => percent.into(),
@@ -45,7 +45,7 @@ pub enum Source {
     Zero,
 }
 
-/// Format of the results (`-R`).
+/// `-R`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     #[default]
@@ -53,7 +53,6 @@ pub enum Format {
     Xml,
 }
 
-/// A file or device and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// May be a directory for a new file.
@@ -156,7 +155,7 @@ impl Target {
         self
     }
 
-    /// Returns the distance between offsets.
+    /// The distance between offsets.
     pub fn step_bytes(&self) -> u64 {
         self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
     }
@@ -171,9 +170,6 @@ impl Target {
     }
 
     /// Checks what does not depend on the file.
-    ///
-    /// # Errors
-    /// The first invalid setting.
     pub fn check(&self) -> Result<()> {
         let block = u64::from(self.block_bytes);
         if self.block_bytes == 0 || self.block_bytes > MAX_REQUEST_BYTES {
@@ -329,10 +325,7 @@ impl Target {
         self.throughput_iops.map(f64::from).or(by_bytes)
     }
 
-    /// Returns the workload; its region has one block per offset.
-    ///
-    /// # Errors
-    /// The file is too small.
+    /// Its region has one block per offset.
     pub fn workload(
         &self,
         span: &TimeSpan,
@@ -444,7 +437,6 @@ impl Default for TimeSpan {
     }
 }
 
-/// Time spans in sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
     pub spans: Vec<TimeSpan>,
@@ -453,9 +445,6 @@ pub struct Profile {
 
 impl Profile {
     /// Checks what does not depend on the files.
-    ///
-    /// # Errors
-    /// The first invalid setting.
     pub fn check(&self) -> Result<()> {
         if self.spans.is_empty() {
             return refuse("the profile", "it has no time span", "give one");

@@ -17,7 +17,6 @@ fn exact(bytes: u64) -> String {
     unit.map_or(bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 
-/// Formats the whole report.
 pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
     let mut text = profile_text(profile, &result.command);
     // Writing to a string cannot fail.
@@ -47,7 +46,6 @@ pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
     text
 }
 
-/// Formats the profile.
 pub fn profile_text(profile: &Profile, command: &str) -> String {
     let spans = profile.spans.iter().zip(1..).map(|(span, number)| parameters(number, span));
     format!("\nCommand Line: diskspd {command}\n\nInput parameters:\n\n")

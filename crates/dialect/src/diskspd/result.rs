@@ -23,7 +23,6 @@ pub struct Half {
 }
 
 impl Half {
-    /// Merges two halves.
     pub fn plus(&self, other: &Half) -> Half {
         let mut latency = self.latency.clone();
         latency.merge(&other.latency);
@@ -60,7 +59,7 @@ impl Half {
         (squares / count).sqrt()
     }
 
-    /// Returns the deviation of the intervals' requests per second.
+    /// Of the intervals' requests per second.
     pub fn rate_deviation(&self, interval_ms: u32) -> f64 {
         let rates: Vec<f64> = self
             .intervals

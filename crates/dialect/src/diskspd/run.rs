@@ -27,10 +27,6 @@ const PROFILE: Input = Input::new("a profile", 4 << 20);
 /// Only the requested part is read.
 const SOURCE: Input = Input::new("a file of data", u64::MAX);
 
-/// Loads the profile.
-///
-/// # Errors
-/// An unreadable file, or not a profile.
 pub fn profile(options: &Options) -> Result<Profile> {
     let Some(path) = &options.file else { return Ok(options.profile.clone()) };
     let failed =
@@ -78,11 +74,8 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// Runs all time spans; the user's interrupt ends the results. Named files that `-c` created only
-/// stay after a complete run.
-///
-/// # Errors
-/// A refused or small file, a failed request, or an early interrupt.
+/// The user's interrupt ends the results; an early one is an error. Named files that `-c` created
+/// only stay after a complete run.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,

@@ -7,7 +7,7 @@ use machine::Hint;
 use std::fmt;
 
 impl Options {
-    /// Returns equivalent arguments; a profile from a file stays a name.
+    /// Equivalent arguments; a profile from a file stays a name.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Some(file) = &self.file {
@@ -115,7 +115,7 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
 }
 
 impl Options {
-    /// Returns the arguments as typed, or equivalent ones.
+    /// As typed, or equivalent.
     pub fn command(&self) -> String {
         self.typed.clone().unwrap_or_else(|| self.to_string())
     }

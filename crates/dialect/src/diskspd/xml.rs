@@ -141,10 +141,6 @@ impl Element {
     }
 }
 
-/// Reads a profile.
-///
-/// # Errors
-/// Not XML, an unsupported element or an invalid value.
 pub fn read_profile(text: &str) -> Result<Profile> {
     if text.contains('\0') {
         return refuse("the profile", "it contains a NUL", "is it a text?");
@@ -377,7 +373,7 @@ fn source(content: &Element, target: &mut Target) -> Result<()> {
     Ok(())
 }
 
-/// Formats a profile, indented by `indent` blanks.
+/// `indent`: in blanks.
 pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     let mut text = String::new();
     let mut line = |depth: usize, content: String| {

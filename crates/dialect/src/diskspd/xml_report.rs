@@ -31,7 +31,6 @@ impl Lines {
     }
 }
 
-/// Formats the whole document.
 pub fn xml(profile: &Profile, result: &DiskspdResult) -> String {
     let mut lines = Lines { text: String::new(), depth: 0 };
     lines.within("Results", |lines| {

@@ -1,4 +1,3 @@
-/// The supported options.
 pub const HELP: &str = "\
 IOR: many tasks write and read files, in the language and with the report of IOR 4
 

@@ -16,7 +16,6 @@ pub const MAX_TASKS_HERE: u32 = 1024;
 
 const SCRIPT: Input = Input::new("a script of IOR", 1 << 20);
 
-/// The form of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     #[default]
@@ -103,7 +102,7 @@ pub struct Options {
 }
 
 impl Tests {
-    /// Returns all tasks' bytes without a deadline.
+    /// Of all tasks, without a deadline.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let written = |test: &Options| {
             let each = test.block_bytes.saturating_mul(test.segments);
@@ -161,7 +160,6 @@ impl Default for Options {
     }
 }
 
-/// Tests, and halfpower's own options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tests {
     /// Never empty.
@@ -373,9 +371,6 @@ impl Tests {
 }
 
 /// Parses arguments without the program's name.
-///
-/// # Errors
-/// The reason and what to write instead.
 pub fn parse(words: &[String]) -> Result<Tests> {
     no_nul(words)?;
     let mut all = Tests::default();
@@ -478,7 +473,6 @@ impl Options {
         }
     }
 
-    /// Returns a task's file in a repetition.
     pub fn file(&self, task: u64, repetition: u32) -> PathBuf {
         let base = &self.test_files[task as usize % self.test_files.len()];
         let mut name = base.as_os_str().to_owned();

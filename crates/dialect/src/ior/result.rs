@@ -19,7 +19,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns IOR's word.
+    /// IOR's word.
     pub fn name(self) -> &'static str {
         match self {
             Direction::Write => "write",
@@ -72,7 +72,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Returns the rate over the whole time, as IOR counts.
+    /// Over the whole time, as IOR counts.
     pub fn bytes_per_s(&self) -> f64 {
         self.bytes as f64 / seconds(self.total_ns.max(1))
     }
@@ -81,7 +81,7 @@ impl Phase {
         self.bytes_per_s() / MIB as f64
     }
 
-    /// Returns transfers per second of transfer time.
+    /// Per second of transfer time.
     pub fn iops(&self) -> f64 {
         self.transfers as f64 / seconds(self.transfer_ns.max(1))
     }
@@ -144,7 +144,6 @@ pub struct IorResult {
 }
 
 impl IorResult {
-    /// Counts transfers with wrong data.
     pub fn wrong_transfers(&self) -> u64 {
         self.tests.iter().filter_map(|test| test.wrong_transfers).sum()
     }

@@ -16,7 +16,6 @@ use workload::{Pattern, Stop, Workload};
 
 const STATUS: Input = Input::new("a status file of IOR", 4 << 10);
 
-/// The place and time in a report.
 pub struct Surroundings<'a> {
     /// System and name of the first task's computer.
     pub machine: String,
@@ -27,7 +26,7 @@ pub struct Surroundings<'a> {
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// Returns each file once, without the tasks' suffixes.
+/// Each file once, without the tasks' suffixes.
 pub fn files(tests: &Tests) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for file in tests.tests.iter().flat_map(|test| &test.test_files) {
@@ -38,11 +37,8 @@ pub fn files(tests: &Tests) -> Vec<PathBuf> {
     all
 }
 
-/// Runs the tests and prints IOR's report to `out`, also after the user's interrupt. Removes files
-/// as IOR does, and always after a failure or the interrupt.
-///
-/// # Errors
-/// A refused, large or unreadable file, a lost task, or a failed write to `out`.
+/// Prints IOR's report to `out`, also after the user's interrupt. Removes files as IOR does, and
+/// always after a failure or the interrupt.
 pub fn run(
     crew: &mut dyn Crew,
     tests: &Tests,

@@ -10,7 +10,6 @@ use std::io;
 use std::path::PathBuf;
 use workload::Permutation;
 
-/// Transfers of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     pub tasks: u64,
@@ -26,17 +25,16 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Returns the transfers of one task.
+    /// Of one task.
     pub fn transfers(&self) -> u64 {
         self.block_bytes / self.transfer_bytes * self.segments
     }
 
-    /// Returns the bytes of one task.
     pub fn task_bytes(&self) -> u64 {
         self.block_bytes.saturating_mul(self.segments)
     }
 
-    /// Returns the offset of a task's transfer, in file order.
+    /// In file order.
     pub fn offset(&self, task: u64, transfer: u64) -> u64 {
         let per_block = self.block_bytes / self.transfer_bytes;
         let (segment, within) = (transfer / per_block, transfer % per_block);
@@ -45,7 +43,6 @@ impl Layout {
     }
 }
 
-/// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
     Begin(Layout),
@@ -75,7 +72,6 @@ pub enum Step {
     },
 }
 
-/// A file's fate at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileEnd {
     Keep,
@@ -103,7 +99,6 @@ pub struct Access {
     pub closes: bool,
 }
 
-/// A task's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready,
@@ -119,7 +114,6 @@ pub enum Reply {
     Accessed(Accessed),
 }
 
-/// The times of a phase.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Accessed {
     pub open: Span,
@@ -141,7 +135,6 @@ struct Taken<F> {
     joined: bool,
 }
 
-/// A task between its steps.
 pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     layout: Option<(Layout, Data, Option<Permutation>)>,
@@ -155,8 +148,6 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Task { files, layout: None, taken: HashMap::new(), directories: Vec::new(), done: 0 }
     }
 
-    /// # Errors
-    /// An operation failed, or the user's interrupt.
     pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> Result<Reply> {
         match step {
             Step::Begin(layout) => {

@@ -76,10 +76,7 @@ fn read(list: &Path) -> Result<Vec<Client>> {
 }
 
 impl Options {
-    /// Loads the clients of `-+m`.
-    ///
-    /// # Errors
-    /// A bad list, or fewer clients than processes.
+    /// Loads the clients of `-+m`; fewer than processes are an error.
     pub fn with_clients(mut self) -> Result<Options> {
         let Some(list) = &self.client_list else { return Ok(self) };
         self.clients = read(list)?;

@@ -1,4 +1,3 @@
-/// The supported options.
 pub const HELP: &str = "\
 IOzone: file size against record size, in the language and with the report of IOzone 3
 

@@ -16,7 +16,7 @@ const DIAGNOSTIC: u8 = 0xa5;
 /// The highest test number; the first is 0.
 pub const LAST_TEST: u8 = 12;
 
-/// The parsed command line. Sizes are in bytes.
+/// Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     pub typed: Option<String>,
@@ -278,9 +278,6 @@ static OWN: &[Own<Options>] = &[
 ];
 
 /// Parses arguments without the program's name.
-///
-/// # Errors
-/// An invalid or unsupported argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
@@ -412,7 +409,6 @@ impl Options {
         Ok(())
     }
 
-    /// Returns whether the throughput mode is selected.
     pub fn throughput(&self) -> bool {
         !self.children.is_empty() || self.child_range != (None, None)
     }

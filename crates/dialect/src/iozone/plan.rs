@@ -79,7 +79,7 @@ impl Test {
         Test::Repreadv,
     ];
 
-    /// Returns a test's passes, in order.
+    /// In order.
     pub fn of(number: u8) -> &'static [Test] {
         match number {
             0 => &[Test::Write, Test::Rewrite],
@@ -99,12 +99,11 @@ impl Test {
         }
     }
 
-    /// Returns the title in `-R`.
+    /// In `-R`.
     pub fn report_title(self) -> String {
         format!("{} report", self.title())
     }
 
-    /// Returns the name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Test::Write => "Writer",
@@ -132,7 +131,7 @@ impl Test {
         }
     }
 
-    /// Returns the word for the processes.
+    /// The word for the processes.
     pub fn doers(self) -> &'static str {
         match self {
             Test::Write => "initial writers",
@@ -160,7 +159,7 @@ impl Test {
         }
     }
 
-    /// Returns whether the test repeats the previous one.
+    /// Whether the test repeats the previous one.
     pub fn is_second(self) -> bool {
         use Test::{Refread, Refwrite, Repread, Repreadv, Repwrite, Repwritev, Reread, Rewrite};
         matches!(
@@ -169,7 +168,7 @@ impl Test {
         )
     }
 
-    /// Returns whether the test grows the file from empty.
+    /// Whether the test grows the file from empty.
     pub fn creates(self) -> bool {
         matches!(self, Test::Write | Test::Fwrite)
     }
@@ -216,7 +215,7 @@ fn doubling(from: u64, to: u64) -> Vec<u64> {
 }
 
 impl Options {
-    /// Returns file sizes with record sizes up to each, in report order.
+    /// File sizes with record sizes up to each, in report order.
     pub fn cells(&self) -> Vec<Cell> {
         let one =
             |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };
@@ -253,7 +252,7 @@ impl Options {
         cells
     }
 
-    /// Returns the passes over each file, in order.
+    /// Over each file, in order.
     pub fn passes(&self) -> Vec<Test> {
         let mut numbers: Vec<u8> =
             if self.tests.is_empty() { (0..=7).collect() } else { self.tests.clone() };
@@ -267,7 +266,7 @@ impl Options {
         sorted.iter().flat_map(|number| Test::of(*number)).copied().filter(wanted).collect()
     }
 
-    /// Returns the throughput mode's numbers of processes.
+    /// Of the throughput mode.
     pub fn child_counts(&self) -> Vec<u32> {
         let mut counts = self.children.clone();
         if let (low, Some(high)) = self.child_range {
@@ -278,7 +277,6 @@ impl Options {
         counts
     }
 
-    /// Returns whether a child reads in the mixed test.
     pub fn reads_in_mix(&self, child: u32, children: u32) -> bool {
         match self.readers_percent {
             Some(percent) => child < percent * children / 100,
@@ -295,7 +293,7 @@ impl Options {
         }
     }
 
-    /// Returns the workload of one process; `reader` selects the half of the mix.
+    /// Of one process; `reader` selects the half of the mix.
     ///
     /// * Tests 9 to 12 equal 0 and 1: all blocking requests here are `pread` and `pwrite` of one
     ///   buffer per record.

@@ -32,14 +32,14 @@ fn excel_unit(options: &Options) -> &'static str {
     }
 }
 
-/// Returns the output of `-v`.
+/// The output of `-v`.
 pub fn version() -> String {
     format!(
         "       'Iozone' Filesystem Benchmark Program\n\n\t\tVersion $Revision: {REVISION} $\n\t\tBuild: halfpower \n"
     )
 }
 
-/// Returns the line of `-M`, `uname` in the original.
+/// The line of `-M`, `uname` in the original.
 pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     let MachineFacts { system, name, processor, .. } = machine;
     if options.machine {
@@ -49,7 +49,7 @@ pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     }
 }
 
-/// Formats everything above the first figures.
+/// Everything above the first figures.
 pub fn banner(options: &Options, began_unix_s: u64) -> String {
     let mut lines = vec![
         "\tIozone: Performance Test of File I/O".to_string(),
@@ -132,7 +132,6 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Formats the column names.
 pub fn header(options: &Options) -> String {
     let mut second = HEADER_2.to_string();
     if options.passes().iter().any(|test| Test::POSITIONED.contains(test)) {
@@ -154,7 +153,6 @@ fn figure(options: &Options, measured: &Measured) -> f64 {
     }
 }
 
-/// Formats the row of a cell.
 pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     let mut text = format!("{:>16}{:>8}", kib(cell.file_bytes), kib(cell.record_bytes));
     let find =
@@ -314,7 +312,6 @@ fn children_see(options: &Options, one: &Throughput) -> f64 {
         .sum()
 }
 
-/// Formats the text before the first block.
 pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String {
     let (one, many) =
         if options.threads { ("thread", "threads") } else { ("process", "processes") };
@@ -326,7 +323,6 @@ pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String 
     )
 }
 
-/// Formats the block of one test.
 pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let count = one.children.len();
     // The original pads the number only in its first three tests.
@@ -407,7 +403,6 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
 /// The original's last line.
 pub const COMPLETE: &str = "\niozone test complete.\n";
 
-/// After an interrupt.
 pub const INTERRUPTED: &str = "\niozone test interrupted.\n";
 
 fn spread_table(result: &IozoneResult) -> String {
@@ -465,7 +460,7 @@ fn short(test: Test) -> &'static str {
     }
 }
 
-/// Formats details; unlike the original's rows, no line starts with two numbers.
+/// Unlike the original's rows, no line starts with two numbers.
 pub fn extra(result: &IozoneResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let spread = |values: &[f64]| {

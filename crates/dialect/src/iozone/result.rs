@@ -25,14 +25,14 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Returns the median in bytes per second.
+    /// The median in bytes per second.
     pub fn rate(&self) -> f64 {
         let mut sorted = self.runs_bytes_per_s.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the range over the median; `None` with one repeat.
+    /// The range over the median; `None` with one repeat.
     pub fn spread_percent(&self) -> Option<f64> {
         let min = self.runs_bytes_per_s.iter().copied().fold(f64::INFINITY, f64::min);
         let max = self.runs_bytes_per_s.iter().copied().fold(0.0, f64::max);
@@ -123,7 +123,7 @@ pub struct IozoneResult {
     pub target: Option<TargetFacts>,
 }
 
-/// Returns a surface for each test.
+/// One for each test.
 pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     let mut tests: Vec<Test> = cells.iter().map(|cell| cell.test).collect();
     tests.sort_unstable();
@@ -155,8 +155,8 @@ pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     tests.into_iter().map(surface).collect()
 }
 
-/// Returns cliffs: the smallest file size from which no rate, at any record size, exceeds half of
-/// the best rate before it. `memory_bytes` and `direct` only name the cache.
+/// A cliff is the smallest file size from which no rate, at any record size, exceeds half of the
+/// best rate before it. `memory_bytes` and `direct` only name the cache.
 pub fn cliffs(surfaces: &[Surface], memory_bytes: u64, direct: bool) -> Vec<Cliff> {
     surfaces.iter().filter_map(|surface| cliff(surface, memory_bytes, direct)).collect()
 }

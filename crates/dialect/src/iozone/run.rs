@@ -27,11 +27,8 @@ const LONG_NS: Nanos = 1_000_000_000;
 /// Larger than common processors' caches; `-S` overrides it.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// Prints the original's report to `out` as it progresses, also after the user's interrupt. Removes
-/// the files, unless `-w` keeps them after success.
-///
-/// # Errors
-/// A refused file, a failed request or write to `out`, or an early interrupt.
+/// Prints the original's report to `out` as it progresses, also after the user's interrupt; an
+/// early one is an error. Removes the files, unless `-w` keeps them after success.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -142,7 +139,7 @@ fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
     measure::check_memory(machine, &groups.collect::<Vec<_>>())
 }
 
-/// Returns the test file, or one per child of the throughput mode.
+/// The test file, or one per child of the throughput mode.
 pub fn files(options: &Options) -> Vec<PathBuf> {
     let max = options.child_counts().into_iter().max().unwrap_or(0) as usize;
     if !options.throughput() {

@@ -40,7 +40,7 @@ fn number(sheet: &mut Vec<u8>, row: usize, column: usize, value: f64) {
     record(sheet, NUMBER, &data);
 }
 
-/// Writes the tables of `-R` with sizes in kB, or the throughput mode's figures.
+/// The tables of `-R` with sizes in kB, or the throughput mode's figures.
 pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     let mut sheet = Vec::new();
     // Version 2, a worksheet.

@@ -6,7 +6,7 @@ use machine::units::KIB;
 use std::fmt;
 
 impl Options {
-    /// Returns the arguments as typed, or equivalent ones.
+    /// As typed, or equivalent.
     pub fn command(&self) -> String {
         self.typed.clone().unwrap_or_else(|| self.to_string())
     }
@@ -19,7 +19,7 @@ impl fmt::Display for Options {
 }
 
 impl Options {
-    /// Returns equivalent arguments.
+    /// Equivalent arguments.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let flags = [

@@ -1,4 +1,3 @@
-/// The supported options.
 pub const HELP: &str = "\
 mdtest: many tasks create, stat, read and remove files and directories, in the language and with the
 report of mdtest 4

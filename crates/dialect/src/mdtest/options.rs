@@ -12,7 +12,6 @@ const MAX_DIRECTORIES: u64 = 1 << 22;
 /// These tests are about names, not data.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     pub command: String,
@@ -310,7 +309,7 @@ impl Options {
         Some(all)
     }
 
-    /// Returns the bytes of all iterations without a deadline.
+    /// Of all iterations without a deadline.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let (items, _) = self.shares();
         let files = if self.create && self.files { items } else { 0 };
@@ -327,7 +326,7 @@ impl Options {
         }
     }
 
-    /// Returns the options that affect the rates, but not the directory.
+    /// The options that affect the rates, but not the directory.
     pub fn settings(&self, tasks: u32) -> String {
         let mut words = vec![format!("--tasks {tasks}")];
         let (items, _) = self.shares();
@@ -364,9 +363,6 @@ impl Options {
 }
 
 /// Parses arguments without the program's name.
-///
-/// # Errors
-/// The reason and what to write instead.
 pub fn parse(words: &[String]) -> Result<Options> {
     no_nul(words)?;
     let mut options = Options::default();

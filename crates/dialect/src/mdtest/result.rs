@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the word in items' names.
+    /// In items' names.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Directory => "dir",
@@ -42,7 +42,7 @@ impl Operation {
     pub const ALL: [Operation; 4] =
         [Operation::Create, Operation::Stat, Operation::Read, Operation::Remove];
 
-    /// Returns mdtest's word.
+    /// mdtest's word.
     pub fn noun(self) -> &'static str {
         match self {
             Operation::Create => "creation",
@@ -85,7 +85,7 @@ impl Phase {
         self.count as f64 / seconds(self.elapsed_ns.max(1))
     }
 
-    /// Returns a name such as `File creation`.
+    /// Such as `File creation`.
     pub fn name(kind: Option<Kind>, operation: Operation) -> String {
         let what = match kind {
             Some(Kind::Directory) => "Directory",
@@ -118,13 +118,13 @@ pub struct MdtestResult {
 }
 
 impl MdtestResult {
-    /// Returns one phase for each iteration.
+    /// One for each iteration.
     pub fn of(&self, kind: Option<Kind>, operation: Operation) -> Vec<&Phase> {
         let is = |phase: &&Phase| phase.kind == kind && phase.operation == operation;
         self.phases.iter().filter(is).collect()
     }
 
-    /// Returns rates over the iterations; `settings`: options that differ from the defaults.
+    /// Over the iterations; `settings`: options that differ from the defaults.
     pub fn operation_rates(&self, settings: &str) -> Vec<OperationRate> {
         let mut rates = Vec::new();
         for kind in [Some(Kind::Directory), Some(Kind::File)] {

@@ -16,23 +16,19 @@ use std::path::{Path, PathBuf};
 
 const STATUS: Input = Input::new("a status file of mdtest", 4 << 10);
 
-/// The place and time in a report.
 pub struct Surroundings<'a> {
     pub space: SpaceOf<'a>,
     /// Seconds since 1970.
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// Returns the test's directories.
+/// The test's directories.
 pub fn files(options: &Options) -> &[PathBuf] {
     &options.directories
 }
 
-/// Runs the test and prints mdtest's report to `out`, also after the user's interrupt. The
-/// interrupt and failures remove all items.
-///
-/// # Errors
-/// A missing directory, an earlier test's tree, a failed operation, a lost task.
+/// Prints mdtest's report to `out`, also after the user's interrupt. The interrupt and failures
+/// remove all items; an earlier test's tree is an error.
 pub fn run(
     crew: &mut dyn Crew,
     options: &Options,

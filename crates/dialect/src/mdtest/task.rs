@@ -9,7 +9,6 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use workload::Permutation;
 
-/// The tree and items of an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The test makes its tree and missing directories.
@@ -32,13 +31,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the iteration's directory.
+    /// The iteration's directory.
     pub fn base(&self, task: u64) -> PathBuf {
         let directory = &self.directories[task as usize % self.directories.len()];
         directory.join(format!("test-dir.0-{}", self.iteration))
     }
 
-    /// Returns a task's directories, parents first.
+    /// Parents first.
     pub fn tree(&self, task: u64) -> Vec<PathBuf> {
         let name = if self.unique { format!("mdtest_tree.{task}") } else { "mdtest_tree".into() };
         let mut all = vec![self.base(task).join(format!("{name}.0"))];
@@ -75,7 +74,6 @@ pub struct Items {
     pub deadline_ns: Option<Nanos>,
 }
 
-/// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
     Begin {
@@ -91,7 +89,6 @@ pub enum Step {
     CleanUp,
 }
 
-/// A task's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready,
@@ -105,7 +102,6 @@ pub enum Reply {
     },
 }
 
-/// A task between its steps.
 pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     plan: Option<(Plan, u64)>,
@@ -132,8 +128,6 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         }
     }
 
-    /// # Errors
-    /// An operation failed, or the user's interrupt.
     pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> Result<Reply> {
         if let Step::Begin { plan, task } = step {
             self.begin(plan.clone(), *task)?;

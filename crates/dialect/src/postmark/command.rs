@@ -5,7 +5,6 @@ use std::fmt;
 use std::path::PathBuf;
 use workload::smallfile::MAX;
 
-/// The style of a run's report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReportStyle {
     #[default]
@@ -14,7 +13,6 @@ pub enum ReportStyle {
     Terse,
 }
 
-/// A change to the list of locations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocationEdit {
     Replace(PathBuf, u32),
@@ -22,7 +20,6 @@ pub enum LocationEdit {
     Remove(PathBuf),
 }
 
-/// A command of the language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     SetSize(u32, u32),
@@ -54,7 +51,6 @@ pub enum Command {
     Quit,
 }
 
-/// A rejected line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Complaint {
     #[error("Eh?")]
@@ -135,9 +131,6 @@ const TABLE: [(&str, &str, Parser); 20] = [
 const THREADS: u32 = 1024;
 
 /// Parses a full name, one separator, then the argument. `?` and `exit` only work at the prompt.
-///
-/// # Errors
-/// An unknown command or an invalid argument.
 pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
     let line = line.trim_end();
     if line.starts_with('!') {

@@ -2,7 +2,6 @@ use super::{Command, Complaint, LocationEdit, ReportStyle, parse};
 use machine::files::{AreaSpec, FileEngine, FileSync};
 use workload::smallfile::{Location, SmallFilePlan};
 
-/// The configuration of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     pub plan: SmallFilePlan,
@@ -13,7 +12,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Returns the original's defaults.
+    /// The original's defaults.
     fn default() -> Self {
         Config {
             plan: SmallFilePlan::default(),
@@ -26,10 +25,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Applies a `set` command; ignores others.
-    ///
-    /// # Errors
-    /// The location to remove is unknown.
+    /// Applies a `set` command; ignores others. Removing an unknown location fails.
     pub fn set(&mut self, command: &Command) -> Result<(), Complaint> {
         let plan = &mut self.plan;
         match command {
@@ -59,10 +55,8 @@ impl Config {
         Ok(())
     }
 
-    /// Returns the configuration at the first `run` of a file of commands, or at its end.
-    ///
-    /// # Errors
-    /// A line is not a command or names another file.
+    /// The configuration at the first `run` of a file of commands, or at its end. Naming another
+    /// file is an error.
     pub fn of_commands(text: &str) -> Result<Config, String> {
         let mut config = Config::default();
         for (number, line) in text.lines().enumerate() {
@@ -83,7 +77,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns the minimum and maximum: a transaction may create a file and append to one.
+    /// Minimum and maximum: a transaction may create a file and append to one.
     pub fn written_bytes(&self) -> [u64; 2] {
         let plan = &self.plan;
         let [number, transactions] = [plan.number, plan.transactions].map(u64::from);
@@ -91,7 +85,6 @@ impl Config {
         [number.saturating_mul(low), (number + 2 * transactions).saturating_mul(high)]
     }
 
-    /// Returns how and where files are accessed.
     pub fn area(&self) -> AreaSpec {
         AreaSpec {
             locations: self.plan.locations.iter().map(|location| location.path.clone()).collect(),

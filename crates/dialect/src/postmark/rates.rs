@@ -7,7 +7,7 @@ use results::{LatencySummary, OperationRate};
 use workload::smallfile::SmallFilePlan;
 
 impl PostmarkResult {
-    /// Returns commands for changed settings that affect the work.
+    /// Commands for changed settings that affect the work.
     pub fn settings(&self) -> String {
         let (plan, usual) = (&self.plan, SmallFilePlan::default());
         let engine = match self.engine {

@@ -17,7 +17,7 @@ fn scaled(bytes: f32) -> String {
     }
 }
 
-/// Formats the verbose report, byte for byte like the original.
+/// Byte for byte like the original.
 pub fn classic(result: &PostmarkResult) -> String {
     let counts = &result.counts;
     let total = seconds(result.phases.total_ns);
@@ -60,7 +60,7 @@ pub fn classic(result: &PostmarkResult) -> String {
     text
 }
 
-/// Formats one line of 13 numbers.
+/// One line of 13 numbers.
 pub fn terse(result: &PostmarkResult) -> String {
     let counts = &result.counts;
     let total = seconds(result.phases.total_ns);
@@ -88,8 +88,8 @@ pub fn terse(result: &PostmarkResult) -> String {
     text
 }
 
-/// Formats details without the keywords that parsers of the original's report look for (`seconds
-/// total`, `created`, `read`, `transactions`, ...).
+/// Lacks the keywords that parsers of the original's report look for (`seconds total`, `created`,
+/// `read`, `transactions`, ...).
 pub fn extra(result: &PostmarkResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let mut line = |what: String| {

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::smallfile::{FileOp, Generator, Phase, PlanError, SmallFileCounts, Step};
 
-/// Reasons for a run without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]
@@ -173,9 +172,6 @@ fn phase<F: FileSystem, W: FileWork + Send>(
 /// Prints the progress, but not the report, as the original does. Always removes all files. The
 /// user's interrupt keeps the figures until then; a run during which the program was stopped is
 /// silently repeated.
-///
-/// # Errors
-/// An invalid plan or location, a failed operation, no more files, or an early interrupt.
 pub fn run<F: FileSystem>(
     system: &F,
     config: &Config,

@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// The state after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Continue,
@@ -39,7 +38,6 @@ fn as_text(bytes: &[u8]) -> String {
     }
 }
 
-/// State and results between lines.
 pub struct Session<'a, F> {
     system: &'a F,
     interrupt: &'a AtomicBool,
@@ -71,7 +69,6 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    /// Adds a check that may refuse a run.
     pub fn checked(self, before_run: impl Fn(&Config) -> Result<(), String> + 'a) -> Self {
         Session { before_run: Some(Box::new(before_run)), ..self }
     }
@@ -82,19 +79,15 @@ impl<'a, F: FileSystem> Session<'a, F> {
     }
 
     /// Prints the banner.
-    ///
-    /// # Errors
-    /// `out` cannot be written.
     pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{BANNER}")
     }
 
-    /// Returns the current configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Returns all results; the last may be interrupted.
+    /// The last may be interrupted.
     pub fn results(&self) -> &[PostmarkResult] {
         &self.results
     }
@@ -109,10 +102,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    /// Executes one line. Errors go to `err`, everything else to `out`.
-    ///
-    /// # Errors
-    /// `out` or `err` cannot be written.
+    /// Errors go to `err`, everything else to `out`.
     pub fn line(
         &mut self,
         line: &str,
@@ -122,10 +112,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         self.obey(line, true, out, err)
     }
 
-    /// Executes a file of commands.
-    ///
-    /// # Errors
-    /// See [`Session::line`]; an unreadable file counts as a rejected line.
+    /// An unreadable file counts as a rejected line.
     pub fn load_file(
         &mut self,
         path: &Path,

@@ -2,7 +2,7 @@ use super::{Config, ReportStyle};
 use machine::files::{FileEngine, FileSync};
 use std::fmt::Write;
 
-/// Formats the original's text, plus our own settings that are not defaults.
+/// The original's text, plus our own settings that are not defaults.
 pub fn show(config: &Config) -> String {
     let plan = &config.plan;
     let mut text = format!(

@@ -24,7 +24,6 @@ mod sysbench_settings;
 
 use results::compare::{Measurement, Side};
 
-/// Reasons why a report cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     #[error(
@@ -70,7 +69,6 @@ const READERS: [Reader; 17] = [
     ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),
 ];
 
-/// Returns whether the report's tool is known.
 pub fn is_report(name: &str, text: &str) -> bool {
     fio_log::is_log(name, text) || reader(text).is_some()
 }
@@ -79,10 +77,6 @@ fn reader(text: &str) -> Option<&'static Reader> {
     READERS.iter().find(|(_, is_report, _)| is_report(text))
 }
 
-/// Reads a tool's report.
-///
-/// # Errors
-/// An unknown tool, or a report without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
     // Only the name of a log says what it holds.
     let (tool, read) = if fio_log::is_log(name, text) {

@@ -1,4 +1,3 @@
-/// The supported options.
 pub const HELP: &str = "\
 SQLIO: random and sequential requests like those of a database, in the language and with the report of SQLIO 1.5
 

@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the run that the published study kept.
+    /// The run that the published study kept.
     pub fn best(&self) -> Option<f64> {
         self.runs_ios_per_s.iter().copied().reduce(f64::max)
     }
@@ -90,20 +90,13 @@ pub struct MatrixResult {
     pub target: Option<TargetFacts>,
 }
 
-/// Returns the target to open.
-///
-/// # Errors
-/// A missing file without a size, or another file in `--destroy-data`.
+/// Fails for a missing file without a size, or another file in `--destroy-data`.
 pub fn target(options: &Options) -> Result<TargetSpec> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
     spec(options, &jobs[0])
 }
 
-/// Returns two targets.
-///
-/// # Errors
-/// As for [`target`], or not two files.
 pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
@@ -126,10 +119,7 @@ pub struct InTurn {
     pub min_ns: Nanos,
 }
 
-/// Returns the limits; `noisy`: repeated runs differ.
-///
-/// # Errors
-/// Too few runs for an interval.
+/// `noisy`: repeated runs differ. Too few runs for an interval are an error.
 pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
     let max = options.repeats.unwrap_or(MAX_RUNS_IN_TURN);
     let min = 2 * MIN_BLOCKS as u32;
@@ -162,7 +152,7 @@ pub fn open<'m, M: Machine>(
     })
 }
 
-/// Returns the workloads in table order.
+/// In table order.
 pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
     let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
     let max = options.max_threads.unwrap_or(super::MAX_THREADS);
@@ -192,11 +182,9 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
     all
 }
 
-/// Runs the study; calls `on_progress` after every run (point, number of points, runs of the point
-/// so far). The user's interrupt keeps the points until then.
-///
-/// # Errors
-/// A refused file, an invalid point, or an early interrupt. A failed point stays empty.
+/// Calls `on_progress` after every run (point, number of points, runs of the point so far). The
+/// user's interrupt keeps the points until then; an early one is an error. A failed point stays
+/// empty.
 pub fn run<M: Machine>(
     runner: &mut Runner<'_, M>,
     options: &Options,
@@ -282,7 +270,7 @@ pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     entries.iter().filter(|entry| entry.align_bytes != first).filter_map(compare).collect()
 }
 
-/// Returns a sentence for each pair of starts.
+/// One for each pair of starts.
 pub fn sentences(differences: &[Difference]) -> Vec<String> {
     let mut aligns: Vec<[u64; 2]> =
         differences.iter().map(|difference| difference.align_bytes).collect();
@@ -334,7 +322,7 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     text
 }
 
-/// Formats the published columns, or rates of one partition start.
+/// The published columns, or rates of one partition start.
 pub fn table(result: &MatrixResult) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -23,7 +23,6 @@ pub enum Kind {
     Write,
 }
 
-/// Order of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// `-frandom`
@@ -34,7 +33,6 @@ pub enum Access {
     Stripes(u32),
 }
 
-/// The caches in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Caching {
     /// `-BN`: writes complete on stable storage.
@@ -58,7 +56,7 @@ pub enum Multi {
 }
 
 impl Multi {
-    /// Returns the blocks per request.
+    /// Per request.
     pub fn blocks(self) -> u32 {
         match self {
             Multi::Copy(blocks) | Multi::Scatter(blocks) => blocks,
@@ -66,7 +64,7 @@ impl Multi {
     }
 }
 
-/// The command line; `None`: the original's default.
+/// `None`: the original's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// `-k`
@@ -156,9 +154,6 @@ fn mask(words: &str, text: &str) -> Result<u64> {
 }
 
 /// Parses lines of `<file> <threads> [<mask> [<size in MB>]]`; `#` starts a comment.
-///
-/// # Errors
-/// A malformed line (with its number), or an empty file.
 pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     let mut lines = Vec::new();
     // Some editors start files with a byte-order mark.
@@ -202,9 +197,6 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
 }
 
 /// Parses arguments without the program's name.
-///
-/// # Errors
-/// An unknown option or an invalid value.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
@@ -456,12 +448,11 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the block size or its default.
     pub fn block_bytes(&self) -> u32 {
         self.block_bytes.unwrap_or(if self.matrix { 8 << 10 } else { 2 << 10 })
     }
 
-    /// Returns equivalent arguments.
+    /// Equivalent arguments.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let mut put = |option: &str, value: Option<String>| {

@@ -7,7 +7,6 @@ use machine::{Buffering, CacheState, Engine, Error, Memory, Result};
 use std::path::{Path, PathBuf};
 use workload::{Pattern, Stop, Workload};
 
-/// A file and its threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileJob {
     pub path: PathBuf,
@@ -27,16 +26,12 @@ pub fn raw_device(name: &Path) -> PathBuf {
 }
 
 impl FileJob {
-    /// Returns processor numbers; empty: all.
+    /// Empty: all.
     pub fn processors(&self) -> Vec<u32> {
         (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect()
     }
 }
 
-/// Returns the files with their threads.
-///
-/// # Errors
-/// More than 256 threads over all files.
 pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
     let random = !matches!(options.access(), Access::Stripes(_));
     let jobs: Vec<FileJob> = if lines.is_empty() {
@@ -93,12 +88,12 @@ pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
 }
 
 impl Options {
-    /// Returns the order, by default stripes.
+    /// By default stripes.
     pub fn access(&self) -> Access {
         self.access.unwrap_or(Access::Stripes(64))
     }
 
-    /// Returns whether two targets are compared.
+    /// Whether two targets are compared.
     pub fn compares(&self) -> bool {
         self.matrix && self.parameters.is_none() && self.targets() == 2
     }
@@ -119,7 +114,7 @@ impl Options {
         self.run_ns.unwrap_or(seconds * 1_000_000_000)
     }
 
-    /// Returns one block, or several.
+    /// One block, or several.
     pub fn request_bytes(&self) -> u32 {
         self.block_bytes() * self.multi.map_or(1, Multi::blocks)
     }
@@ -147,9 +142,8 @@ impl Options {
         }
     }
 
-    /// Returns the workload of one file. Threads of a sequential run share one position, so `-t`
-    /// divides one pass: in the published study 256 threads reach seven times the random rate,
-    /// which parts of the file would not.
+    /// Threads of a sequential run share one position, so `-t` divides one pass: in the published
+    /// study 256 threads reach seven times the random rate, which parts of the file would not.
     pub fn workload(
         &self,
         kind: Kind,

@@ -32,7 +32,6 @@ pub struct LatencyFigures {
     pub percent: Vec<u32>,
 }
 
-/// Computes the figures of requests that took `ns`.
 pub fn figures(requests: u64, bytes: u64, ns: u64, latency: &Histogram) -> Figures {
     const MS: u64 = 1_000_000;
     let seconds = ns.max(1) as f64 / 1e9;
@@ -72,7 +71,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Formats the text before the run; `sizes`: bytes in use, and whether the user gave them.
+/// `sizes`: bytes in use, and whether the user gave them.
 pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> String {
     let mut text = String::from("sqlio v1.5.SG\n");
     // Writing to a string cannot fail.
@@ -162,7 +161,6 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
     text + "initialization done\n"
 }
 
-/// Formats the text after the run.
 pub fn report(options: &Options, figures: &Figures) -> String {
     let mut text = String::from("CUMULATIVE DATA:\nthroughput metrics:\n");
     // Writing to a string cannot fail.

@@ -38,10 +38,7 @@ pub struct SqlioResult {
 
 const PARAMETERS: Input = Input::new("a parameter file", 1 << 20);
 
-/// Returns the files, from the parameter file if there is one.
-///
-/// # Errors
-/// A bad parameter file, or too many threads.
+/// From the parameter file if there is one.
 pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     let Some(path) = &options.parameters else { return files(options, &[]) };
     let failed =
@@ -111,10 +108,8 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
     }
 }
 
-/// Prints the original's report to `out`, also after the user's interrupt. As in the original,
-/// created files stay after success.
-///
-/// # Errors
+/// Prints the original's report to `out`, also after the user's interrupt; no completed request is
+/// an error. As in the original, created files stay after success.
 /// A refused file, a failed request or write to `out`, or no completed request.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
@@ -227,7 +222,7 @@ fn totals(samples: &[Sample], request_bytes: u32, shares: &[[f64; 3]]) -> Figure
 }
 
 impl Access {
-    /// Returns the name in the study's table.
+    /// In the study's table.
     pub fn short(self) -> &'static str {
         match self {
             Access::Random => "ran",

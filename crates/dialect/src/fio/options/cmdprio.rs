@@ -3,7 +3,6 @@
 use super::value::{Reason, by_direction, number, size};
 use machine::{IoClass, IoPriority};
 
-/// Reads and writes with their own priority.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandPriority {
     percent: [u8; 2],

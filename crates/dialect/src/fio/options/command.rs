@@ -5,7 +5,6 @@ use super::value::time_ns;
 use crate::parse::joined;
 use std::path::PathBuf;
 
-/// Report format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Normal,
@@ -16,7 +15,6 @@ pub enum Format {
     JsonPlus,
 }
 
-/// Idle time in a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IdleProfile {
     #[default]
@@ -26,7 +24,6 @@ pub enum IdleProfile {
     Processors,
 }
 
-/// The parsed arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
     pub files: Vec<PathBuf>,
@@ -133,9 +130,6 @@ impl Default for Command {
 
 impl Command {
     /// Parses arguments without the program's name.
-    ///
-    /// # Errors
-    /// An unsupported argument or missing value.
     pub fn parse(arguments: &[String]) -> Result<Command, FioError> {
         let mut command = Command::default();
         let mut rest = arguments.iter();
@@ -291,7 +285,7 @@ impl Command {
         self.sections.last_mut().expect("a section was just made").settings.push(setting);
     }
 
-    /// Returns equivalent arguments.
+    /// Equivalent arguments.
     pub fn words(&self) -> Vec<String> {
         let flags = [
             (self.cleanup, "cleanup"),
@@ -327,10 +321,7 @@ impl Command {
         words
     }
 
-    /// Returns sections in order: global options, job files, the command line's jobs.
-    ///
-    /// # Errors
-    /// An unreadable or invalid job file.
+    /// Global options, job files, then the command line's jobs.
     pub fn all_sections(&self, world: &World<'_>) -> Result<Vec<Section>, FioError> {
         let first_job = self
             .sections
@@ -365,7 +356,6 @@ fn whole_name(name: &str) -> Result<&str, FioError> {
     }
 }
 
-/// Formats one command line.
 pub fn command_line(sections: &[Section]) -> String {
     let mut words = vec!["fio".to_string()];
     for section in sections {

@@ -6,7 +6,6 @@ use machine::Nanos;
 /// fio's interval between rates.
 pub(crate) const STEP_NS: Nanos = 1_000_000_000;
 
-/// The rate to watch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
     /// Bandwidth, not IOPS.

@@ -1,4 +1,3 @@
-/// Why a result is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum FioError {
     /// Unusable input; nothing was measured.
@@ -9,7 +8,7 @@ pub enum FioError {
 }
 
 impl FioError {
-    /// Returns whether the input is at fault: exit code 2 instead of 1.
+    /// The exit code is then 2, not 1.
     pub fn is_usage(&self) -> bool {
         match self {
             FioError::Usage(_) => true,

@@ -21,7 +21,7 @@ pub(crate) const PERCENTILES: [f64; 17] = [
     99.99,
 ];
 
-/// A job's options. Defaults are fio's.
+/// Defaults are fio's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     pub description: Option<String>,
@@ -50,7 +50,7 @@ pub struct Options {
     pub blocks: [SizeMix; 2],
     /// Also for writes after trims.
     pub trim_blocks: SizeMix,
-    /// Which option set the sizes of reads, writes and trims.
+    /// For reads, writes, trims.
     pub blocks_by: [BlockOption; 3],
     /// `bs_is_seq_rand`: sizes of sequential and random requests.
     pub blocks_by_order: bool,
@@ -74,7 +74,6 @@ pub struct Options {
     /// `file_service_type=random:8`.
     pub service_run: u64,
     pub filename_format: String,
-    /// Removes the file at the end.
     pub unlink: bool,
     pub unlink_each_loop: bool,
     pub create_on_open: bool,

@@ -10,7 +10,6 @@ const MAX_INCLUDES: usize = 16;
 /// Of all files together.
 const MAX_SECTIONS: usize = 4096;
 
-/// A setting's location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     /// Lines count from 1.
@@ -92,10 +91,7 @@ pub struct World<'a> {
 }
 
 impl JobFile {
-    /// Reads a file and its includes.
-    ///
-    /// # Errors
-    /// An unreadable file, invalid line or unset variable, with its place.
+    /// Reads a file and its includes; an unset variable is an error.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
         let bytes = (world.read)(path).map_err(|error| {
             FioError::Usage(format!("cannot read the job file {}: {error}", path.display()))
@@ -103,10 +99,6 @@ impl JobFile {
         Self::parse(&bytes, path, world)
     }
 
-    /// Parses `bytes`, read from `path`.
-    ///
-    /// # Errors
-    /// As [`JobFile::read`].
     pub fn parse(bytes: &[u8], path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
         let mut file = JobFile::default();
         file.take(bytes, path, world, 0)?;

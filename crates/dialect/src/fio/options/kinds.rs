@@ -26,7 +26,7 @@ const ENGINES: [(&str, Engine); 17] = [
     ("dirdelete", Engine::Null),
 ];
 
-/// The option that gives the sizes of requests. A later variant takes precedence.
+/// A later variant takes precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockOption {
     Size,
@@ -75,15 +75,11 @@ impl FileOperation {
     }
 }
 
-/// Lists engines, one per line.
+/// One per line.
 pub fn engine_names() -> String {
     ENGINES.map(|(name, _)| format!("\t{name}\n")).concat()
 }
 
-/// Finds an engine.
-///
-/// # Errors
-/// An unknown name.
 pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
@@ -125,7 +121,6 @@ pub enum SyncMode {
     Data,
 }
 
-/// Layout of files to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallocate {
     /// It grows with each write.
@@ -135,7 +130,6 @@ pub enum Fallocate {
     Reserve,
 }
 
-/// How requests choose files.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileService {
     RoundRobin,
@@ -154,7 +148,6 @@ impl FileService {
     }
 }
 
-/// Distribution of random blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     Uniform,
@@ -201,7 +194,7 @@ impl Strides {
         self.strided.unwrap_or(self.size > 0)
     }
 
-    /// Returns bytes without I/O per zone.
+    /// Bytes without I/O per zone.
     pub fn left_out(&self) -> u64 {
         self.range.saturating_sub(self.size).saturating_add(self.skip)
     }

@@ -3,7 +3,6 @@
 use super::value::Reason;
 use machine::Nanos;
 
-/// A job's latency options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyGoal {
     /// From issue to completion; 0: no target.

@@ -1,7 +1,6 @@
 use super::value::Reason;
 
 pub(crate) const HEADER: usize = 40;
-/// How blocks are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Meta,

@@ -32,10 +32,6 @@ impl Trace {
         Trace::read(BufReader::new(TRACE.open(Path::new(path)).map_err(cannot)?))
     }
 
-    /// Parses a trace.
-    ///
-    /// # Errors
-    /// Unreadable or invalid text.
     pub fn read(text: impl BufRead) -> Result<Trace, Reason> {
         let mut log = Log::new(text).map_err(|error| error.to_string())?;
         let mut entries = Vec::new();
@@ -64,7 +60,6 @@ impl Trace {
     }
 }
 
-/// Replay options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     pub trace: Option<Arc<Trace>>,

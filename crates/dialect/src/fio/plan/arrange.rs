@@ -11,7 +11,6 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Nothing,
@@ -28,7 +27,6 @@ pub enum Found {
 
 pub(super) const A_DIRECTORY: &str = "a directory";
 
-/// A file to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlan {
     pub path: PathBuf,
@@ -53,7 +51,6 @@ pub enum Lengthens {
     Users,
 }
 
-/// A job's clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClonePlan {
     /// fio's number, counting all clones from 1.
@@ -78,7 +75,6 @@ pub struct ClonePlan {
     pub named: Vec<NamedFile>,
 }
 
-/// Files and clones of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
     pub files: Vec<FilePlan>,
@@ -134,9 +130,6 @@ impl Arrangement {
     }
 
     /// `look` inspects a path; `destroy` lists paths that may be overwritten.
-    ///
-    /// # Errors
-    /// A missing or oversized size, an unusable path, a user's file not in `destroy`.
     pub fn new(
         plan: &Plan,
         look: &dyn Fn(&Path) -> io::Result<Found>,
@@ -278,10 +271,6 @@ impl Arrangement {
     }
 }
 
-/// Inspects a path.
-///
-/// # Errors
-/// It cannot be examined.
 pub fn look(path: &Path) -> io::Result<Found> {
     if is_twin(path) {
         // A simulated volume gets the size it needs.

@@ -12,7 +12,6 @@ use machine::Op;
 use machine::units::show_size;
 use workload::{SizeMix, Sizes};
 
-/// A job.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub name: String,
@@ -26,17 +25,15 @@ pub struct Job {
 }
 
 impl Job {
-    /// Formats place and name.
     pub fn shown(&self) -> String {
         format!("{}: job '{}'", self.at, cut(&self.name))
     }
 
-    /// Builds an error about this job.
     pub fn wrong(&self, why: impl std::fmt::Display) -> FioError {
         FioError::Usage(format!("{}: {why}", self.shown()))
     }
 
-    /// Returns each stream's depth: 1 if the engine blocks.
+    /// Of each stream; 1 if the engine blocks.
     pub fn effective_depth(&self) -> u32 {
         if self.options.file_operation.is_some() {
             1
@@ -75,7 +72,7 @@ impl Job {
             && self.options.engine.does_io()
     }
 
-    /// Returns whether threads make the calls, one request each.
+    /// Whether threads make the calls, one request each.
     pub fn is_threaded(&self) -> bool {
         let options = &self.options;
         options.engine.has_workers()
@@ -87,7 +84,7 @@ impl Job {
         self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
     }
 
-    /// Returns the maximum size.
+    /// The maximum.
     pub fn request_bytes(&self) -> u64 {
         self.used().filter_map(SizeMix::bounds).map(|(_, max)| u64::from(max)).max().unwrap_or(0)
     }
@@ -134,7 +131,7 @@ impl Job {
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
-    /// Returns whether requests choose a file first, then a random place in it.
+    /// Whether requests choose a file first, then a random place in it.
     pub(crate) fn takes_turns(&self) -> bool {
         let options = &self.options;
         self.file_count() > 1
@@ -147,13 +144,13 @@ impl Job {
             && options.random_percent == [100; 2]
     }
 
-    /// Returns how many files are used up before others are opened; `None`: all are open.
+    /// Files used up before others are opened; `None`: all are open.
     pub(crate) fn open_files(&self) -> Option<u64> {
         let open = self.options.open_files;
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
     }
 
-    /// Returns whether offsets depend on earlier requests to the file.
+    /// Whether offsets depend on earlier requests to the file.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];
@@ -165,7 +162,7 @@ impl Job {
             || (options.random && options.run > 1)
     }
 
-    /// Returns whether sequential sizes vary, so that files end at different times.
+    /// Whether sequential sizes vary, so that files end at different times.
     pub(crate) fn varies_in_order(&self) -> bool {
         let options = &self.options;
         let drawn = self.file_count() > 1 && options.service != FileService::RoundRobin;
@@ -173,7 +170,7 @@ impl Job {
         differs && !options.random && options.back_bytes == 0 && options.reads != options.writes
     }
 
-    /// Returns whether each file draws its own offsets.
+    /// Whether each file draws its own offsets.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
         let even = options.distribution == Distribution::Uniform;
@@ -185,7 +182,7 @@ impl Job {
         self.options.distribution == Distribution::Uniform && !self.options.no_random_map
     }
 
-    /// Returns whether a pass ends when the files are full, not after a number of bytes.
+    /// Whether a pass ends when the files are full, not after a number of bytes.
     pub(crate) fn passes_end(&self) -> bool {
         let options = &self.options;
         let mapped = if self.sizes().is_some() || self.overlaps() {
@@ -202,7 +199,7 @@ impl Job {
         self.options.reads && self.options.writes && !self.options.random
     }
 
-    /// Returns whether files that draw offsets use no byte twice in a pass.
+    /// Whether files that draw offsets use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
         self.spreads() && self.has_map()
     }
@@ -211,12 +208,12 @@ impl Job {
         self.may_overlap() && !self.covers()
     }
 
-    /// Returns whether the sequence cannot reproduce the offsets.
+    /// Whether the sequence cannot reproduce the offsets.
     pub(crate) fn keeps_writes(&self) -> bool {
         self.may_overlap() || self.has_own_places() || self.has_schedules() || self.varies_by_pass()
     }
 
-    /// Returns whether each pass splits a file into other requests.
+    /// Whether each pass splits a file into other requests.
     pub(crate) fn varies_by_pass(&self) -> bool {
         let options = &self.options;
         let one_pass = !options.time_based
@@ -257,7 +254,7 @@ impl Job {
         self.rates().iter().any(Option::is_some)
     }
 
-    /// Returns the job whose writes `verify_only` reads back.
+    /// The job whose writes `verify_only` reads back.
     pub(crate) fn checked_writer(&self) -> Option<Job> {
         let checked = self.options.checked?;
         let mut writer = self.clone();
@@ -267,13 +264,13 @@ impl Job {
         Some(writer)
     }
 
-    /// Returns whether requests are due by bytes or direction.
+    /// Whether requests are due by bytes or direction.
     pub(crate) fn has_schedules(&self) -> bool {
         let mix = self.options.reads && self.options.writes;
         (mix || self.sizes().is_some()) && self.is_rated() && !self.is_guided()
     }
 
-    /// Returns a clone's limit per second; `None`: none, or only for one direction.
+    /// Of a clone; `None`: none, or only for one direction.
     pub fn rate_iops(&self) -> Option<f64> {
         match self.rates() {
             [Some(reads), Some(writes)] => Some(reads + writes),
@@ -291,7 +288,6 @@ impl Job {
     }
 }
 
-/// Everything to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Sets of concurrent jobs, in order; never empty.
@@ -433,10 +429,7 @@ fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
 }
 
 impl Plan {
-    /// A non-empty `only` selects jobs by name.
-    ///
-    /// # Errors
-    /// An unsupported or invalid option, with its location; no job.
+    /// A non-empty `only` selects jobs by name; no job is an error.
     pub fn new(sections: &[Section], only: &[String]) -> Result<Plan, FioError> {
         let mut plan = Plan { groups: Vec::new(), global: Vec::new(), warnings: Vec::new() };
         let mut defaults = Options::default();

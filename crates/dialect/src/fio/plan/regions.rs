@@ -346,7 +346,7 @@ fn check_alike(job: &Job, regions: &[Region]) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Returns the option that forbids differing sizes.
+/// The option that forbids differing sizes.
 fn hindrance(job: &Job) -> Option<&'static str> {
     let options = &job.options;
     let spreads = job.spreads() || job.has_own_places();

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 const TITLE: &str = "halfpower verify state 1";
 
-/// A clone's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyState {
     /// Leading requests that are done.
@@ -52,10 +51,7 @@ pub fn state_path(directory: &Path, job: &Job, number: u32) -> PathBuf {
     directory.join(format!("local-{}-{}-verify.state", job.name, number - 1))
 }
 
-/// Limits clones with `verify_state_load` to what was written.
-///
-/// # Errors
-/// An unreadable state, or one of other requests.
+/// Limits clones with `verify_state_load` to what was written; refuses a state of other requests.
 pub fn load_states(
     arrangement: &mut Arrangement,
     plan: &Plan,

@@ -10,7 +10,6 @@ use machine::NewFile;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file or directory of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
     pub path: PathBuf,

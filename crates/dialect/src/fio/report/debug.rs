@@ -7,15 +7,12 @@ use crate::fio::plan::jobs::{Plan, globals};
 use crate::fio::run::result::FioResult;
 use std::fmt::Write;
 
-/// Formats `--debug=parse`: steady-state limits.
+/// `--debug=parse`: steady-state limits.
 pub fn parsed_lines(plan: &Plan) -> String {
     plan.jobs().map(|job| steady_line(&job.options)).collect()
 }
 
-/// Formats sections without a job, which fio also checks with --parse-only.
-///
-/// # Errors
-/// An invalid option.
+/// Of sections without a job, which fio also checks with --parse-only.
 pub fn parsed_globals(sections: &[Section]) -> Result<String, FioError> {
     globals(sections).map(|options| steady_line(&options))
 }
@@ -34,7 +31,7 @@ fn steady_line(options: &Options) -> String {
     format!("parse    set steady state {what}\n")
 }
 
-/// Formats `--debug=random`: seeds, which repeat a job's requests.
+/// `--debug=random`: seeds, which repeat a job's requests.
 pub fn seed_lines(result: &FioResult) -> String {
     let mut text = String::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {

@@ -102,12 +102,11 @@ fn traces(result: &FioResult) -> Vec<(PathBuf, String)> {
     traces.into_iter().map(|(path, mut entries)| (path, trace::text(&mut entries))).collect()
 }
 
-/// Returns the paths of [`aggregate_logs`].
 pub fn aggregate_log_paths(prefix: &str) -> [PathBuf; 2] {
     ["read", "write"].map(|side| PathBuf::from(format!("{prefix}-{side}_bw.log")))
 }
 
-/// Formats `--bandwidth-log`: all jobs, by half seconds. Columns as in [`logs`].
+/// `--bandwidth-log`: all jobs, by half seconds. Columns as in [`logs`].
 pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)> {
     let mut texts = [String::new(), String::new()];
     let jobs = || result.groups.iter().flat_map(|group| &group.jobs);
@@ -132,7 +131,6 @@ pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)
     aggregate_log_paths(prefix).into_iter().zip(texts).collect()
 }
 
-/// Lists logs that a clone will write.
 pub fn log_paths(job: &Job, clone: u32) -> Vec<PathBuf> {
     let trace = job.options.logs.requests.iter().map(PathBuf::from);
     named(job, clone).into_iter().map(|(path, _)| path).chain(trace).collect()

@@ -4,7 +4,7 @@ use crate::fio::plan::state::{VerifyState, state_path};
 use crate::fio::run::result::FioResult;
 use std::path::{Path, PathBuf};
 
-/// Returns paths and texts of states.
+/// Paths and texts.
 pub fn saved_states(result: &FioResult, directory: &Path) -> Vec<(PathBuf, String)> {
     let jobs =
         result.groups.iter().flat_map(|group| &group.jobs).filter(|job| job.job.saves_state());

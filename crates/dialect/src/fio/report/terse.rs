@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 const PERCENTILES: usize = 20;
 
-/// Formats layout version 2 to 5.
+/// `version`: 2 to 5.
 pub fn terse(result: &FioResult, version: u8) -> String {
     result.entries().iter().map(|entry| line(entry, result, version) + "\n").collect()
 }

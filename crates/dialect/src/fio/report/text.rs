@@ -11,7 +11,6 @@ use std::fmt::{self, Write};
 
 const NO_WRITE_FAILS: &str = "writing to a String cannot fail";
 
-/// Formats entries, then groups, devices and warnings.
 pub fn text(result: &FioResult) -> String {
     let mut text = String::new();
     write(&mut text, result).expect(NO_WRITE_FAILS);

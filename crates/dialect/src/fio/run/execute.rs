@@ -19,10 +19,7 @@ use machine::{Buffers, Machine, Nanos, TargetFacts, TargetKind, TargetSpec};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Refuses plans before anything is written.
-///
-/// # Errors
-/// An engine that is not available.
+/// Refuses unavailable engines before anything is written.
 pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioError> {
     let engines = machine.capabilities().engines;
     for job in plan.jobs() {
@@ -71,7 +68,6 @@ fn check_memory<M: Machine>(
     Ok(())
 }
 
-/// Settings of a run.
 #[derive(Clone, Copy, Default)]
 pub struct RunSettings<'a> {
     /// File systems may be overwritten.
@@ -80,12 +76,8 @@ pub struct RunSettings<'a> {
     pub status: Option<&'a Status<'a>>,
 }
 
-/// Acts before and after each set.
 pub trait AroundSets {
-    /// Called before a set.
-    ///
-    /// # Errors
-    /// [`machine::Error::Interrupted`] ends the run; others only fail the set's jobs.
+    /// [`machine::Error::Interrupted`] ends the run; other errors only fail the set's jobs.
     fn begins(&mut self, _jobs: &[Job]) -> machine::Result<()> {
         Ok(())
     }
@@ -98,8 +90,8 @@ pub trait AroundSets {
 
 impl AroundSets for () {}
 
-/// Runs sets in order. Files of a successful run stay, unless `cleanup` is set. A failed job has
-/// its error in its result; the others continue.
+/// Files of a successful run stay, unless `cleanup` is set. A failed job has its error in its
+/// result; the others continue.
 ///
 /// # Errors
 /// A file that cannot be opened, a workload that does not fit it, a user's interrupt.

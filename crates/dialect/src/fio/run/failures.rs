@@ -6,7 +6,6 @@ pub(crate) const IO_ERROR: i32 = 5;
 pub(crate) const NO_SPACE: i32 = 28;
 const OVER_QUOTA: i32 = 122;
 
-/// Why a job failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobError {
     /// As fio reports it.

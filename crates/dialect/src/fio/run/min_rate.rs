@@ -11,7 +11,6 @@ const TIMED_OUT: i32 = 110;
 /// As in fio, rates are not checked before.
 const SETTLES_NS: Nanos = 2_000_000_000;
 
-/// Why a job stopped itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     Latency(Nanos),

@@ -13,7 +13,7 @@ use measure::histogram::Histogram;
 use results::Point;
 use std::path::PathBuf;
 
-/// Statistics of one clone or several.
+/// Of one clone or several.
 #[derive(Debug, Clone, Default)]
 pub struct CloneStats {
     /// From issue to completion.
@@ -142,12 +142,12 @@ impl CloneStats {
         self.requests[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
     }
 
-    /// Returns requests per second, averaged over `windows` windows.
+    /// Averaged over `windows` windows.
     pub fn window_iops(&self, side: usize, windows: usize) -> Vec<f64> {
         self.rates(side, windows, |sum| sum.requests)
     }
 
-    /// Returns bytes per second, averaged over `windows` windows.
+    /// Per second, averaged over `windows` windows.
     pub fn window_bytes(&self, side: usize, windows: usize) -> Vec<f64> {
         self.rates(side, windows, |sum| sum.bytes)
     }
@@ -166,7 +166,6 @@ impl CloneStats {
     }
 }
 
-/// A clone's result.
 #[derive(Debug, Clone)]
 pub struct CloneResult {
     /// fio's number, from 1.
@@ -182,7 +181,6 @@ pub struct CloneResult {
     pub progress: Option<u64>,
 }
 
-/// A job's results.
 #[derive(Debug, Clone)]
 pub struct JobResult {
     pub job: Job,
@@ -213,8 +211,7 @@ pub struct GroupResult {
 }
 
 impl GroupResult {
-    /// Returns user and system time without starting and ending threads, which is most of a short
-    /// run.
+    /// User and system time without starting and ending threads, which is most of a short run.
     pub fn cpu_ns(&self) -> [f64; 2] {
         part_of(self.usage.cpu, self.process_ns)
     }
@@ -232,7 +229,6 @@ fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
     times.map(|ns| ns * part)
 }
 
-/// A run's result.
 #[derive(Debug, Clone)]
 pub struct FioResult {
     pub plan: Plan,
@@ -279,7 +275,6 @@ impl FioResult {
         if self.idle == IdleProfile::Processors { &self.processors_idle } else { &[] }
     }
 
-    /// Lists failed jobs with reasons.
     pub fn failures(&self) -> Vec<String> {
         let jobs = self.groups.iter().flat_map(|group| &group.jobs);
         jobs.filter_map(|job| {
@@ -288,7 +283,7 @@ impl FioResult {
         .collect()
     }
 
-    /// Returns an entry per clone, or per group with `group_reporting`.
+    /// One per clone, or per group with `group_reporting`.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let mut entries: Vec<Entry<'_>> = Vec::new();
         for group in &self.groups {

@@ -3,7 +3,6 @@
 use super::result::FioResult;
 use machine::Nanos;
 
-/// Reports before the end.
 pub struct Status<'a> {
     pub interval_ns: Nanos,
     /// Receives ended groups, and the running one without points.

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A job's steadiness.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steady {
     pub criterion: Criterion,

@@ -4,7 +4,7 @@ use super::Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use super::{ROWS, Row};
 use crate::rows::OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
 
-/// Lists options by group, `width` columns wide.
+/// Grouped, `width` columns wide.
 pub fn help(width: usize) -> String {
     let groups = [
         ("jobs", Jobs),
@@ -31,7 +31,6 @@ pub fn help(width: usize) -> String {
     text
 }
 
-/// Describes an option; `None`: unknown.
 pub fn option_help(name: &str) -> Option<String> {
     let row = Row::find(ROWS, name)?;
     let names: Vec<&str> = row.names().collect();
