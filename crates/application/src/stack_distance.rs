@@ -48,7 +48,6 @@ impl StackDistances {
         Self::of_hashes(0, SCALE)
     }
 
-    /// Follows this share of the blocks.
     pub fn sampled(share: f64) -> Self {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }

@@ -112,7 +112,6 @@ pub(crate) struct StreamResult {
     pub(crate) trace: Trace,
 }
 
-/// Requests that completed in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Interval {
     pub requests: u64,

@@ -182,10 +182,7 @@ pub struct Measured {
 }
 
 /// Runs a plan with each number of tasks in `counts`, which join in `order`. Calls `progress`
-/// before each phase with the number of tasks, the round and the operation.
-///
-/// # Errors
-/// A failure before anything is measured.
+/// before each phase (tasks, round, operation). Fails only before anything is measured.
 pub fn run(
     crew: &mut dyn Crew,
     plan: &MetadataPlan,
@@ -420,7 +417,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Operation::ALL.into_iter().flat_map(of).collect()
     }
 
-    /// Returns the share on the computer with the lowest.
+    /// The share on the computer with the lowest.
     fn processor_percent(&self, shares: &[Share], elapsed_ns: Nanos) -> Option<f64> {
         let of_host = |host: &str| {
             let own = || (0..shares.len()).filter(|&task| self.members[task].host == host);

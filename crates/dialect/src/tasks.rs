@@ -1,5 +1,5 @@
-//! Tasks of IOR, mdtest and `halfpower metadata`. The first leads: it sends [`Step`]s through a
-//! [`Crew`], and each task answers with a [`Reply`].
+//! Tasks of IOR, mdtest and `halfpower metadata`. The first sends [`Step`]s through a [`Crew`];
+//! each task answers with a [`Reply`].
 
 use crate::{ior, mdtest, metadata};
 use machine::files::FileSystem;
@@ -85,7 +85,7 @@ pub trait Crew {
     /// Does steps (`together`: at the same time) and returns the replies in their order.
     fn perform(&mut self, steps: Vec<(usize, Step)>, together: bool) -> Result<Vec<Done>, Error>;
 
-    /// Returns the tasks that do not see this task's directory under that name. Makes a file there.
+    /// Tasks that do not see this task's directory under that name. Makes a file there.
     fn elsewhere(&mut self, directory: &Path) -> Result<Vec<String>, Error>;
 
     fn pause(&mut self, for_ns: Nanos);

@@ -238,8 +238,7 @@ impl Collector {
         }
     }
 
-    /// Returns the file of the thread's call, or of the only call under way if a throttle delayed
-    /// it.
+    /// The file of the thread's call, or of the only call under way if a throttle delayed it.
     fn caller(&self, request: &Request) -> Option<Index> {
         let under_way = |times: &ThreadTimes| {
             times.call.filter(|(_, end)| request.at_ns <= *end).map(|(file, _)| file)
@@ -297,7 +296,7 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
     Ok(Profile { command, started_unix_ns, ..collector.profile(elapsed_ns, doubts) })
 }
 
-/// Profiles another tool's trace, to the last end.
+/// To the last end.
 pub fn profile_of(
     events: impl Iterator<Item = Result<Event, ForeignError>>,
 ) -> Result<Profile, ForeignError> {

@@ -27,7 +27,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// Describes the requests left out; `None` without any.
+    /// `None` without any.
     pub fn sentence(&self) -> Option<String> {
         let parts = [
             (self.failed, "failed requests"),
@@ -82,7 +82,7 @@ impl Quantity {
         }
     }
 
-    /// Returns `amount` over this time; `None` if that may be zero.
+    /// `amount` over this time; `None` if that may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Quantity> {
         let interval_95 = self.interval_95.map(|[low, high]| [amount / high, amount / low]);
         let positive = self.interval_95.map_or(self.mean, |[low, _]| low) > 0.0;

@@ -154,7 +154,7 @@ fn sizes(shape: &Shape) -> String {
     }
 }
 
-/// Returns the mean, by Little's law.
+/// By Little's law.
 fn outstanding(script: &Script, role: Role, elapsed_s: f64) -> f64 {
     let moves =
         |class: &Class| class.role == role && matches!(class.op, OpKind::Read | OpKind::Write);

@@ -2,8 +2,8 @@
 
 use machine::Op;
 
-/// Finds out whether only appends make a file longer and each thread reads only its own, so that a
-/// replay can read them.
+/// Whether only appends make a file longer and each thread reads only its own, so that a replay can
+/// read them.
 #[derive(Default)]
 pub(super) struct Growth {
     is_broken: bool,

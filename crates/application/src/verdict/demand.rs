@@ -24,7 +24,6 @@ pub(super) struct Demand {
     pub device_share: Option<f64>,
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
-    /// Distinct bytes that were read.
     pub working_set_bytes: u64,
     /// Serves most of the repeated reads.
     pub cache_bytes: u64,

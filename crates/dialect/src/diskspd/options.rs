@@ -20,11 +20,8 @@ pub struct Options {
     /// `-z` without a number ([`Options::seeded`]).
     pub clock_seeds: bool,
     pub typed: Option<String>,
-    /// `--json`
     pub json: Option<PathBuf>,
-    /// `--destroy-data`
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`
     pub destroy_signed: bool,
 }
 
@@ -118,7 +115,7 @@ struct Reading {
     run_option: Option<String>,
 }
 
-/// Parses arguments without the program's name.
+/// Without the program's name.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut reading = Reading {

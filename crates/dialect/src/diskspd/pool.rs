@@ -163,7 +163,7 @@ impl ThreadPool {
         })
     }
 
-    /// Returns the single-request threads per thread, several if no engine has depth.
+    /// The single-request threads per thread, several if no engine has depth.
     fn singles(&self, targets: &[Target], engines: &[Engine]) -> u32 {
         match (self.engine(targets, engines), self.outstanding) {
             (engine, Some(outstanding)) => engine.workers(outstanding),

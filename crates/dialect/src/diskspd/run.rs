@@ -202,7 +202,7 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     Ok(specs)
 }
 
-/// Returns each span's buffers.
+/// Each span's buffers.
 fn check<M: Machine>(
     machine: &M,
     profile: &Profile,

@@ -170,7 +170,6 @@ pub struct Tests {
     pub command: String,
     /// Files that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// `--force`
     pub force: bool,
 }
 
@@ -370,7 +369,7 @@ impl Tests {
     }
 }
 
-/// Parses arguments without the program's name.
+/// Without the program's name.
 pub fn parse(words: &[String]) -> Result<Tests> {
     no_nul(words)?;
     let mut all = Tests::default();

@@ -40,7 +40,7 @@ pub struct Options {
     pub process_files: Vec<PathBuf>,
     /// `-I`
     pub direct: bool,
-    /// `-o`: writes complete on stable storage; as with `-+D`, timestamps are not flushed.
+    /// `-o`: writes complete on stable storage; timestamps are not flushed.
     pub sync: bool,
     /// `-+r`: the same, and reads return only stable data, which has no effect on Linux.
     pub read_sync: bool,
@@ -73,7 +73,6 @@ pub struct Options {
     pub microseconds: bool,
     /// `-R`
     pub excel: bool,
-    /// `--force`
     pub force: bool,
     /// `-b`: the tables of `-R`.
     pub excel_file: Option<PathBuf>,
@@ -101,11 +100,11 @@ pub struct Options {
     pub bind: Option<u32>,
     /// `-Q`
     pub latency_files: bool,
-    /// `-+u`: report processor usage.
+    /// `-+u`
     pub cpu: bool,
     /// `-E`: the default tests include 9 to 12.
     pub extensions: bool,
-    /// `-C`: report each process.
+    /// `-C`
     pub each_child: bool,
     /// `-+n`
     pub no_retests: bool,
@@ -117,17 +116,12 @@ pub struct Options {
     pub client_list: Option<PathBuf>,
     /// Its clients ([`Options::with_clients`]).
     pub clients: Vec<Client>,
-    /// `--json`
     pub json: Option<PathBuf>,
-    /// `--html`
     pub html: Option<PathBuf>,
     /// `--repeats`; default: three, or one if a test takes over a second.
     pub repeats: Option<u32>,
-    /// `--seed`
     pub seed: Option<u64>,
-    /// `--destroy-data`
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`
     pub destroy_signed: bool,
 }
 
@@ -277,7 +271,7 @@ static OWN: &[Own<Options>] = &[
     Row::new("destroy-signature", (), Flag(|o, on| o.destroy_signed = on)),
 ];
 
-/// Parses arguments without the program's name.
+/// Without the program's name.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
@@ -413,7 +407,7 @@ impl Options {
         !self.children.is_empty() || self.child_range != (None, None)
     }
 
-    /// Returns 0 without the throughput mode.
+    /// 0 without the throughput mode.
     pub(super) fn max_children(&self) -> usize {
         let counts =
             self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);

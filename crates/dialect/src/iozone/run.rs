@@ -463,7 +463,7 @@ fn throughput<M: Machine>(
     Ok(())
 }
 
-/// Returns the median repeat; `true`: the user interrupted it.
+/// The median repeat; `true`: the user interrupted it.
 fn side_by_side<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,

@@ -63,7 +63,6 @@ pub struct Options {
     /// Tasks as threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
     pub json: Option<PathBuf>,
-    /// `--force`
     pub force: bool,
 }
 
@@ -317,7 +316,7 @@ impl Options {
         all.saturating_mul(self.write_bytes)
     }
 
-    /// Counts directories that hold items.
+    /// Directories that hold items.
     fn holding(&self, all: u64) -> u64 {
         if self.leaf_only {
             u64::from(self.branch).saturating_pow(self.depth).min(all)
@@ -362,7 +361,7 @@ impl Options {
     }
 }
 
-/// Parses arguments without the program's name.
+/// Without the program's name.
 pub fn parse(words: &[String]) -> Result<Options> {
     no_nul(words)?;
     let mut options = Options::default();

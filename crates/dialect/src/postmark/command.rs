@@ -130,7 +130,7 @@ const TABLE: [(&str, &str, Parser); 20] = [
 
 const THREADS: u32 = 1024;
 
-/// Parses a full name, one separator, then the argument. `?` and `exit` only work at the prompt.
+/// A full name, one separator, then the argument. `?` and `exit` only work at the prompt.
 pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
     let line = line.trim_end();
     if line.starts_with('!') {

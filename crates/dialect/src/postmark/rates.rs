@@ -46,8 +46,8 @@ impl PostmarkResult {
             .join("; ")
     }
 
-    /// Returns rates over the report's times: the whole run for created and deleted files, the
-    /// transactions for reads and appends, their own phase for files outside the transactions.
+    /// Over the report's times: the whole run for created and deleted files, the transactions for
+    /// reads and appends, their own phase for files outside the transactions.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let (counts, phases, settings) = (&self.counts, &self.phases, self.settings());
         let rate = |operation: &str, count: u64, ns: u64| OperationRate {

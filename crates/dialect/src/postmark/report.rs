@@ -60,7 +60,6 @@ pub fn classic(result: &PostmarkResult) -> String {
     text
 }
 
-/// One line of 13 numbers.
 pub fn terse(result: &PostmarkResult) -> String {
     let counts = &result.counts;
     let total = seconds(result.phases.total_ns);

@@ -92,8 +92,8 @@ impl<'a, F: FileSystem> Session<'a, F> {
         &self.results
     }
 
-    /// Returns 1 after a failed run, 2 after a rejected line or location, otherwise 0. Blank lines
-    /// and those with `#`, to which the original also answers `Eh?`, do not count.
+    /// 1 after a failed run, 2 after a rejected line or location, otherwise 0. Blank lines and
+    /// those with `#`, to which the original also answers `Eh?`, do not count.
     pub fn exit_code(&self) -> u8 {
         match (self.failed, self.refused) {
             (0, 0) => 0,

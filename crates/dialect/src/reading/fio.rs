@@ -132,7 +132,7 @@ fn bandwidth(one: &Value) -> Option<f64> {
     positive(&one["bw_bytes"]).or_else(|| Some(positive(&one["bw"])? * 1024.0))
 }
 
-/// Returns the field and its factor to ns; fio before 2.99 has us.
+/// The field and its factor to ns; fio before 2.99 has us.
 fn latency<'a>(one: &'a Value, name: &str) -> (&'a Value, f64) {
     let ns = &one[format!("{name}_ns").as_str()];
     if ns.is_null() { (&one[name], 1e3) } else { (ns, 1.0) }

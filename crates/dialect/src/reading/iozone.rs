@@ -136,7 +136,7 @@ impl Row {
     }
 }
 
-/// Returns words, each with the column behind it.
+/// Words, each with the column behind it.
 fn cells(line: &str, indent: usize) -> Vec<(usize, String)> {
     let mut cells: Vec<(usize, String)> = Vec::new();
     let mut blank = true;

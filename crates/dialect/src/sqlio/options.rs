@@ -104,23 +104,17 @@ pub struct Options {
     /// `-d`: directories; the file is used in each.
     pub drives: Vec<PathBuf>,
     pub files: Vec<PathBuf>,
-    /// `--json`
     pub json: Option<PathBuf>,
     /// `--size`: of a new file, in bytes.
     pub size: Option<u64>,
-    /// `--matrix`
     pub matrix: bool,
     /// `--align`: partition starts, emulated by shifting every request.
     pub align: Vec<u64>,
     /// `--repeats`: maximum runs of a point.
     pub repeats: Option<u32>,
-    /// `--max-threads`
     pub max_threads: Option<u32>,
-    /// `--seed`
     pub seed: Option<u64>,
-    /// `--destroy-data`
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`
     pub destroy_signed: bool,
 }
 
@@ -196,7 +190,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     Ok(lines)
 }
 
-/// Parses arguments without the program's name.
+/// Without the program's name.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();

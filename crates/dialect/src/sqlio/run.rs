@@ -110,7 +110,6 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
 
 /// Prints the original's report to `out`, also after the user's interrupt; no completed request is
 /// an error. As in the original, created files stay after success.
-/// A refused file, a failed request or write to `out`, or no completed request.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;

@@ -147,8 +147,8 @@ fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     Ok(Distribution::Normal { deviation: real_deviation(deviation), center: center * 100.0 })
 }
 
-/// Returns the deviation in percent of what fio draws: the mean of twelve even draws over the whole
-/// file, moved by an even draw of `deviation` percent, 50 at most.
+/// The deviation in percent of fio's draws: the mean of twelve even draws over the file, moved by
+/// an even draw of `deviation` percent, 50 at most.
 fn real_deviation(deviation: f64) -> f64 {
     let even = |width: f64| width * width / 12.0;
     (even(100.0) / 12.0 + even(deviation.min(50.0))).sqrt()

@@ -129,7 +129,7 @@ impl Default for Command {
 }
 
 impl Command {
-    /// Parses arguments without the program's name.
+    /// Without the program's name.
     pub fn parse(arguments: &[String]) -> Result<Command, FioError> {
         let mut command = Command::default();
         let mut rest = arguments.iter();

@@ -65,7 +65,7 @@ impl Criterion {
         self.duration_ns.div_ceil(STEP_NS) as usize
     }
 
-    /// Formats it as fio does.
+    /// As fio does.
     pub fn shown(&self) -> String {
         let unit = if self.bandwidth { "bw" } else { "iops" };
         format!(

@@ -46,7 +46,7 @@ pub struct Options {
     pub mode: &'static str,
     /// `rwmixread`, in percent.
     pub mix_read: u8,
-    /// Sizes of reads and of writes.
+    /// Of reads and of writes.
     pub blocks: [SizeMix; 2],
     /// Also for writes after trims.
     pub trim_blocks: SizeMix,

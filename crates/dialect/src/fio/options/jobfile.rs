@@ -62,7 +62,7 @@ impl PartialEq for Section {
     }
 }
 
-/// A file and its includes. Displays as one job file.
+/// With its includes; displays as one job file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFile {
     pub sections: Vec<Section>,
@@ -91,7 +91,7 @@ pub struct World<'a> {
 }
 
 impl JobFile {
-    /// Reads a file and its includes; an unset variable is an error.
+    /// Also reads includes; an unset variable is an error.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
         let bytes = (world.read)(path).map_err(|error| {
             FioError::Usage(format!("cannot read the job file {}: {error}", path.display()))

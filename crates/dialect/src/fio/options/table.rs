@@ -417,8 +417,7 @@ impl Options {
 }
 
 impl Options {
-    /// As in fio, the order of the options has no effect: a split counts before a range, and a
-    /// range before a size.
+    /// As in fio, a split counts before a range and that before a size, in any order.
     fn set_blocks(
         &mut self,
         by: BlockOption,

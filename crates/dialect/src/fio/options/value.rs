@@ -1,4 +1,4 @@
-//! Parses values of options. Errors are only reasons; callers add the option's name and location.
+//! Errors are only reasons; callers add the option's name and location.
 
 pub(crate) type Reason = String;
 
@@ -85,7 +85,7 @@ impl Amount {
         matches!(self, Amount::Bytes(0) | Amount::Percent(0))
     }
 
-    /// Returns bytes; `whole` is the file's length.
+    /// `whole` is the file's length.
     pub fn of(self, whole: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -142,7 +142,7 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     }
 }
 
-/// Parses read,write,trim; a missing value repeats the one before.
+/// read,write,trim; a missing value repeats the one before.
 pub(crate) fn by_direction<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,
@@ -159,8 +159,7 @@ pub(crate) fn by_direction<T: Clone>(
     Ok([read, write])
 }
 
-/// Parses values of reads, writes and trims. As in fio, a missing one is the one before it, and an
-/// empty one stays as it was: `None`.
+/// As in fio, a missing value is the one before it, and an empty one stays as it was: `None`.
 pub(crate) fn by_direction_with_trims<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,

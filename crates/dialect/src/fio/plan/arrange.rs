@@ -129,7 +129,7 @@ impl Arrangement {
         }
     }
 
-    /// `look` inspects a path; `destroy` lists paths that may be overwritten.
+    /// `destroy` lists paths that may be overwritten.
     pub fn new(
         plan: &Plan,
         look: &dyn Fn(&Path) -> io::Result<Found>,

@@ -37,16 +37,16 @@ impl Sizes {
     }
 }
 
-/// Returns bytes moved with `hole` skipped after each `run`.
+/// Bytes moved with `hole` skipped after each `run`.
 pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
     let stride = run.saturating_add(hole);
     let moved = len / stride * run + (len % stride).min(run);
     if len < request { len } else { moved / request * request }
 }
 
-/// Returns bytes per pass and passes for `asked` bytes (io_size). As in fio, if another pass or
-/// reading back follows, whole passes are made until less than a request is left, but at least
-/// `loops`. Bytes read back count too.
+/// Bytes per pass and passes for `asked` bytes (io_size). As in fio, if another pass or reading
+/// back follows, whole passes are made until less than a request is left, but at least `loops`.
+/// Bytes read back count too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     let (options, request) = (&job.options, job.min_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
@@ -185,9 +185,9 @@ pub(super) fn region(
     Ok(Region { start, len, end, zoned_len, len_with_rest: file_len, share_bytes, file_bytes })
 }
 
-/// Returns where the requests of a pass with gaps end; `None`: they restart at the beginning. As
-/// in fio, a pass ends with a request that ends with its part, or when the remainder is too short
-/// for the next one. If the next one would begin beyond the file, the cursor restarts.
+/// Where the requests of a pass with gaps end; `None`: they restart at the beginning. As in fio, a
+/// pass ends with a request that ends with its part, or when the remainder is too short for the
+/// next one. If that would begin beyond the file, the cursor restarts.
 pub(super) fn end_with_holes(
     len: u64,
     (request, hole): (u64, u64),
@@ -370,7 +370,7 @@ mod tests {
     use super::*;
     use crate::fio::{Command, Plan};
 
-    /// Returns KiB of a pass, passes, and whether a rest follows.
+    /// KiB of a pass, passes, and whether a rest follows.
     fn work(words: &str) -> (u64, u64, bool) {
         let words: Vec<String> =
             format!("--name=a --bs=4k {words}").split(' ').map(str::to_owned).collect();

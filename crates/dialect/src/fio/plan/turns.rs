@@ -61,8 +61,8 @@ enum FileDraw {
 /// As in fio.
 const PLACES_PER_FILE: u64 = 1024;
 
-/// Returns the place of a rank, as in fio: an odd factor, 2^64 over the golden ratio, keeps powers
-/// of two free of collisions. Of other numbers of places some have several ranks, and some none.
+/// The place of a rank, as in fio: an odd factor, 2^64 over the golden ratio, keeps powers of two
+/// free of collisions. Of other numbers of places some have several ranks, and some none.
 fn scattered(rank: u64, places: u64) -> u64 {
     rank.wrapping_mul(0x61c8_8646_80b5_83eb) % places
 }

@@ -59,10 +59,10 @@ impl Kind {
     }
 }
 
-/// Returns paths and texts. Columns: milliseconds; KiB/s, requests/s or ns; side (0 read, 1 write,
-/// 2 trim); bytes (0 if averaged); with `log_offset` the offset; priority (with `log_prio` the
-/// kernel's value, otherwise 1 for real time). As in fio, the `slat` log is empty if submission is
-/// not measured.
+/// Paths and texts. Columns: milliseconds; KiB/s, requests/s or ns; side (0 read, 1 write, 2 trim);
+/// bytes (0 if averaged); with `log_offset` the offset; priority (with `log_prio` the kernel's
+/// value, otherwise 1 for real time). As in fio, the `slat` log is empty if submission is not
+/// measured.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {

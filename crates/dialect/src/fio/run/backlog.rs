@@ -81,7 +81,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the excess over the pass; the next pass has its full length again.
+    /// The excess over the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
             BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),

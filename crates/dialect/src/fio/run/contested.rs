@@ -55,7 +55,7 @@ impl State {
         write.number
     }
 
-    /// Returns the ended write of `maker` that alone left these bytes.
+    /// The ended write of `maker` that alone left these bytes.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
         let Some((&(_, start), &(until, write))) = self

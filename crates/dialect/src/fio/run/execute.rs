@@ -37,8 +37,7 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
     Ok(())
 }
 
-/// Replaces a refused io_uring, which job files often name, with libaio or threads, and adds a
-/// warning.
+/// Replaces a refused io_uring, which job files often name, with libaio or threads, and warns.
 pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
     let engines = machine.capabilities().engines;
     let mut said = None;
@@ -94,7 +93,7 @@ impl AroundSets for () {}
 /// result; the others continue.
 ///
 /// # Errors
-/// A file that cannot be opened, a workload that does not fit it, a user's interrupt.
+/// A file that cannot be opened or does not fit, a user's interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     system_stats: &dyn SystemStats,

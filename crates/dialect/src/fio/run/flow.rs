@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum lead over the slowest, in requests per unit of weight, to keep a fast device busy
-/// between clock ticks. A constant does not affect the long-term ratio.
+/// between clock ticks; the long-term ratio stays.
 const AHEAD: u64 = 8;
 const PAUSE_NS: Nanos = 50_000;
 /// A member silent for this long has failed.

@@ -24,7 +24,7 @@ pub struct Interval {
     pub(crate) counts: Vec<u32>,
 }
 
-/// Histograms by interval and direction.
+/// By interval and direction.
 #[derive(Debug, Clone)]
 pub struct HistogramLog {
     width_ns: Nanos,

@@ -1,7 +1,5 @@
-//! fio's `latency_target`: finds the highest depth that meets a latency target.
-//!
-//! The depth doubles from 1 until a window misses the target, then bisects. When it no longer
-//! changes, the job runs and reports one more window.
+//! fio's `latency_target`: the depth doubles from 1 until a window misses the target, then bisects.
+//! When it no longer changes, the job runs and reports one more window.
 
 use crate::fio::options::latency_goal::LatencyGoal;
 use machine::Nanos;
@@ -105,7 +103,7 @@ impl Search {
         (self.since, self.done, self.late) = (now, 0, 0);
     }
 
-    /// Returns whether the search is over.
+    /// Whether the search is over.
     fn grow(&mut self, now: Nanos) -> bool {
         let before = self.depth;
         self.held = before;
@@ -148,7 +146,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Returns the depth found and the steps reached.
+    /// The depth found and the steps reached.
     fn searched(goal: LatencyGoal, max: u32, late_percent_above: u32) -> (u32, [bool; 2]) {
         let mut search = Search::new(goal, max);
         let (mut now, mut in_flight, mut kinds) = (0, 0, [false; 2]);

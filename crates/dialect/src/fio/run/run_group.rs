@@ -355,7 +355,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// Returns what a job's writes leave, without I/O.
+/// What a job's writes leave, without I/O.
 fn pieces_of(mut stream: FioStream) -> Vec<Piece> {
     let (mut left, mut now) = (PendingVerify::new(true), 0);
     stream.begin(now);

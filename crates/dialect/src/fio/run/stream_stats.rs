@@ -132,7 +132,7 @@ impl Windows {
         self.open[done.side].add(Sum::of(done));
     }
 
-    /// Returns finished windows, or the open one.
+    /// Finished windows, or the open one.
     pub fn whole(&self) -> Vec<[Sum; SIDES]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
     }

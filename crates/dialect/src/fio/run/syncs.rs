@@ -88,8 +88,8 @@ impl Syncs {
     }
 }
 
-/// Returns whether files end with a rest too short for a request: fio looks for another and syncs
-/// before it.
+/// Whether files end with a rest too short for a request: fio looks for another and syncs before
+/// it.
 fn leaves_rest(job: &Job) -> bool {
     let options = &job.options;
     let one_pass = options.loops == 1 && !options.time_based;

@@ -248,7 +248,7 @@ fn passes_drop_the_cache_and_writes_are_synced() {
     assert_eq!(asked("rw=write ioengine=io_uring iodepth=4 fsync=1", 4), "wSwSwSw");
 }
 
-/// Returns completions, failures and whether the job continues.
+/// Completions, failures and whether the job continues.
 fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     let job = job(settings);
     let clone = ClonePlan {
