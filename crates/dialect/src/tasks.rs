@@ -310,7 +310,7 @@ pub(crate) fn unequal(
     warnings
 }
 
-/// Counts the tasks that share the first one's page cache.
+/// Tasks that share the first one's page cache.
 pub(crate) fn per_host(members: &[Member]) -> usize {
     members.iter().filter(|one| one.host == members[0].host).count()
 }

@@ -296,7 +296,7 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
     Ok(Profile { command, started_unix_ns, ..collector.profile(elapsed_ns, doubts) })
 }
 
-/// To the last end.
+/// Another tool's trace, to the last end.
 pub fn profile_of(
     events: impl Iterator<Item = Result<Event, ForeignError>>,
 ) -> Result<Profile, ForeignError> {

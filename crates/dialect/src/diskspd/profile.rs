@@ -112,7 +112,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Uses the original's defaults.
+    /// The original's defaults.
     pub fn new(path: PathBuf) -> Target {
         Target {
             path,

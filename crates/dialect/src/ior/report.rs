@@ -9,7 +9,7 @@ use machine::units::{GIB, KIB, MIB};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// The language and report are of this version.
+/// Of the language and report.
 const VERSION: &str = "4.0.0";
 
 fn size(bytes: u64) -> String {

@@ -13,11 +13,9 @@ use workload::Permutation;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     pub tasks: u64,
-    /// Contiguous bytes of a task.
     pub block_bytes: u64,
     pub transfer_bytes: u64,
     pub segments: u64,
-    /// One file per task.
     pub per_task: bool,
     pub random: bool,
     /// Seed of the order and the data.

@@ -46,7 +46,7 @@ pub struct Options {
     pub read_sync: bool,
     /// `-+D`: the same as `-o`.
     pub dsync: bool,
-    /// `-e`: include the flush in the time.
+    /// `-e`: part of the time.
     pub flush: bool,
     /// `-c`: include closing the file, which takes microseconds locally and is not timed
     /// separately.
@@ -67,16 +67,16 @@ pub struct Options {
     pub mmap_async: bool,
     /// `-W`: test files are always locked.
     pub lock: bool,
-    /// `-O`: report operations per second.
+    /// `-O`: per second.
     pub operations: bool,
-    /// `-N`: report microseconds per operation.
+    /// `-N`: per operation.
     pub microseconds: bool,
     /// `-R`
     pub excel: bool,
     pub force: bool,
     /// `-b`: the tables of `-R`.
     pub excel_file: Option<PathBuf>,
-    /// `-M`: name the machine in the report.
+    /// `-M`: in the report.
     pub machine: bool,
     /// `-w`
     pub keep: bool,

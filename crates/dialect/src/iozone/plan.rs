@@ -159,7 +159,7 @@ impl Test {
         }
     }
 
-    /// Whether the test repeats the previous one.
+    /// The test repeats the previous one.
     pub fn is_second(self) -> bool {
         use Test::{Refread, Refwrite, Repread, Repreadv, Repwrite, Repwritev, Reread, Rewrite};
         matches!(
@@ -168,7 +168,7 @@ impl Test {
         )
     }
 
-    /// Whether the test grows the file from empty.
+    /// The test grows the file from empty.
     pub fn creates(self) -> bool {
         matches!(self, Test::Write | Test::Fwrite)
     }

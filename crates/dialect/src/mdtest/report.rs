@@ -7,7 +7,7 @@ use crate::tasks::{Member, SpaceWords, seconds};
 use machine::FileSystemSpace;
 use std::fmt::Write;
 
-/// The language and report are of this version.
+/// Of the language and report.
 const VERSION: &str = "4.0.0";
 
 pub(super) fn head(

@@ -31,7 +31,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The iteration's directory.
     pub fn base(&self, task: u64) -> PathBuf {
         let directory = &self.directories[task as usize % self.directories.len()];
         directory.join(format!("test-dir.0-{}", self.iteration))

@@ -54,7 +54,7 @@ pub struct Session<'a, F> {
 type BeforeRun<'a> = Box<dyn Fn(&Config) -> Result<(), String> + 'a>;
 
 impl<'a, F: FileSystem> Session<'a, F> {
-    /// Starts with the original's defaults; `interrupt` ends a run, which removes its files.
+    /// `interrupt` ends a run, which removes its files.
     pub fn new(system: &'a F, interrupt: &'a AtomicBool) -> Self {
         Session {
             system,

@@ -1,4 +1,4 @@
-//! Parses diskspd's text report.
+//! diskspd's text report.
 
 use super::case::{case, in_ms};
 use super::lines::{at, between, number};

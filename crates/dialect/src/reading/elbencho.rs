@@ -1,4 +1,4 @@
-//! Parses elbencho's CSV.
+//! elbencho's CSV.
 
 use super::case::case;
 use super::lines::{at, number};

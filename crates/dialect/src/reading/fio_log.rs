@@ -1,5 +1,5 @@
-//! Parses the logs of fio 3; only a log's name says what it holds. Without `log_avg_msec` each line
-//! is a request; with it, a line is the mean of a window, and its request size is 0.
+//! Logs of fio 3; only a log's name says what it holds. Without `log_avg_msec` each line is a
+//! request; with it, a line is the mean of a window, and its request size is 0.
 
 use super::case::case;
 use super::lines::{at, number};
@@ -15,7 +15,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Reads `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
+    /// `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
     fn of(name: &str) -> Option<Kind> {
         let stem = name.strip_suffix(".log")?;
         let stem = match stem.rsplit_once('.') {

@@ -1,4 +1,4 @@
-//! Parses fio's terse versions 2 to 5.
+//! fio's terse versions 2 to 5.
 
 use super::direction::{Direction, PERCENTILES, cases};
 use super::lines::{at, number};

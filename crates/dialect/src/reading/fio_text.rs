@@ -1,4 +1,4 @@
-//! Parses fio's normal report (2 and 3).
+//! fio's normal report (2 and 3).
 
 use super::direction::{Direction, PERCENTILES, cases};
 use super::lines::{at, between, number};
@@ -9,7 +9,7 @@ pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=") && line.contains("err=")
 }
 
-/// Parses `j: (g=0): rw=read, bs=..., ioengine=psync, iodepth=1`.
+/// `j: (g=0): rw=read, bs=..., ioengine=psync, iodepth=1`.
 fn introduced(line: &str) -> Option<(&str, Vec<(&'static str, String)>)> {
     let (name, rest) = line.split_once(": (g=")?;
     let setting = |key: &'static str| {
@@ -62,7 +62,7 @@ fn unit_ns(line: &str) -> Option<f64> {
     }
 }
 
-/// Parses `read: IOPS=..., BW=...` or, of fio 2, `read : io=..., bw=..., iops=..., runt=...`.
+/// `read: IOPS=..., BW=...` or, of fio 2, `read : io=..., bw=..., iops=..., runt=...`.
 fn direction(line: &str, place: usize) -> Result<Option<Direction>, String> {
     let Some((name, rest)) = line.trim_start().split_once(':') else { return Ok(None) };
     let Some(does) = ["read", "write", "trim"].into_iter().find(|does| *does == name.trim()) else {

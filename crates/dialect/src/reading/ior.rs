@@ -1,4 +1,4 @@
-//! Parses IOR's JSON.
+//! IOR's JSON.
 
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};

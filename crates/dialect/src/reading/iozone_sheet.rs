@@ -1,4 +1,4 @@
-//! Parses IOzone's tables for spreadsheets (`-R`).
+//! IOzone's tables for spreadsheets (`-R`).
 
 use super::case::case;
 use super::iozone::{TESTS, reading};

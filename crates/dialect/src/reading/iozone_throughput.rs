@@ -1,4 +1,4 @@
-//! Parses IOzone's throughput mode (`-t`).
+//! IOzone's throughput mode (`-t`).
 
 use super::case::case;
 use super::lines::{at, between, number};

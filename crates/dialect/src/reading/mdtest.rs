@@ -1,4 +1,4 @@
-//! Parses mdtest's summary of rates.
+//! mdtest's summary of rates.
 
 use super::case::case;
 use super::lines::{at, number};

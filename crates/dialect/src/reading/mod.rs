@@ -1,4 +1,4 @@
-//! Reads other tools' reports; repeated reports in one file are several runs.
+//! Repeated reports in one file are several runs.
 
 mod case;
 mod direction;

@@ -1,4 +1,4 @@
-//! Parses PostMark's terse report: 13 numbers a line.
+//! PostMark's terse report: 13 numbers a line.
 
 use super::case::case;
 use super::lines::number;

@@ -1,4 +1,4 @@
-//! Parses sysbench's reports (1.0).
+//! sysbench's reports (1.0).
 
 use super::case::in_ms;
 use super::lines::number;

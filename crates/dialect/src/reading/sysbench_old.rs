@@ -1,4 +1,4 @@
-//! Parses sysbench's reports before 1.0, which have totals instead of rates.
+//! sysbench's reports before 1.0, which have totals instead of rates.
 
 use super::case::in_ms;
 use super::lines::{at, between, number};

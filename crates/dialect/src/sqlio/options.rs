@@ -147,7 +147,7 @@ fn mask(words: &str, text: &str) -> Result<u64> {
     )
 }
 
-/// Parses lines of `<file> <threads> [<mask> [<size in MB>]]`; `#` starts a comment.
+/// Lines of `<file> <threads> [<mask> [<size in MB>]]`; `#` starts a comment.
 pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     let mut lines = Vec::new();
     // Some editors start files with a byte-order mark.

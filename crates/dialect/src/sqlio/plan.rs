@@ -93,7 +93,7 @@ impl Options {
         self.access.unwrap_or(Access::Stripes(64))
     }
 
-    /// Whether two targets are compared.
+    /// Two targets are compared.
     pub fn compares(&self) -> bool {
         self.matrix && self.parameters.is_none() && self.targets() == 2
     }

@@ -37,7 +37,7 @@ pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     Ok(SizeMix::range(request(min)?, request(max)?, true))
 }
 
-/// Parses `4k/70:64k/20:8k/`. Sizes without a share divide the rest.
+/// `4k/70:64k/20:8k/`. Sizes without a share divide the rest.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > MAX_SIZES {

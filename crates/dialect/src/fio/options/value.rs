@@ -102,7 +102,7 @@ pub(crate) fn amount(text: &str, kb_base: u64) -> Result<Amount, Reason> {
     }
 }
 
-/// Parses `1m30s`; `unit_ns` is the default unit.
+/// `1m30s`; `unit_ns` is the default unit.
 pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
     let mut rest = text;

@@ -72,7 +72,7 @@ impl Job {
             && self.options.engine.does_io()
     }
 
-    /// Whether threads make the calls, one request each.
+    /// Threads make the calls, one request each.
     pub fn is_threaded(&self) -> bool {
         let options = &self.options;
         options.engine.has_workers()
@@ -131,7 +131,7 @@ impl Job {
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
-    /// Whether requests choose a file first, then a random place in it.
+    /// Requests choose a file first, then a random place in it.
     pub(crate) fn takes_turns(&self) -> bool {
         let options = &self.options;
         self.file_count() > 1
@@ -150,7 +150,7 @@ impl Job {
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
     }
 
-    /// Whether offsets depend on earlier requests to the file.
+    /// Offsets depend on earlier requests to the file.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];
@@ -162,7 +162,7 @@ impl Job {
             || (options.random && options.run > 1)
     }
 
-    /// Whether sequential sizes vary, so that files end at different times.
+    /// Sequential sizes vary, so that files end at different times.
     pub(crate) fn varies_in_order(&self) -> bool {
         let options = &self.options;
         let drawn = self.file_count() > 1 && options.service != FileService::RoundRobin;
@@ -170,7 +170,7 @@ impl Job {
         differs && !options.random && options.back_bytes == 0 && options.reads != options.writes
     }
 
-    /// Whether each file draws its own offsets.
+    /// Each file draws its own offsets.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
         let even = options.distribution == Distribution::Uniform;
@@ -182,7 +182,7 @@ impl Job {
         self.options.distribution == Distribution::Uniform && !self.options.no_random_map
     }
 
-    /// Whether a pass ends when the files are full, not after a number of bytes.
+    /// A pass ends when the files are full, not after a number of bytes.
     pub(crate) fn passes_end(&self) -> bool {
         let options = &self.options;
         let mapped = if self.sizes().is_some() || self.overlaps() {
@@ -199,7 +199,7 @@ impl Job {
         self.options.reads && self.options.writes && !self.options.random
     }
 
-    /// Whether files that draw offsets use no byte twice in a pass.
+    /// Files that draw offsets use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
         self.spreads() && self.has_map()
     }
@@ -208,12 +208,12 @@ impl Job {
         self.may_overlap() && !self.covers()
     }
 
-    /// Whether the sequence cannot reproduce the offsets.
+    /// The sequence cannot reproduce the offsets.
     pub(crate) fn keeps_writes(&self) -> bool {
         self.may_overlap() || self.has_own_places() || self.has_schedules() || self.varies_by_pass()
     }
 
-    /// Whether each pass splits a file into other requests.
+    /// Each pass splits a file into other requests.
     pub(crate) fn varies_by_pass(&self) -> bool {
         let options = &self.options;
         let one_pass = !options.time_based
@@ -264,7 +264,7 @@ impl Job {
         Some(writer)
     }
 
-    /// Whether requests are due by bytes or direction.
+    /// Requests are due by bytes or direction.
     pub(crate) fn has_schedules(&self) -> bool {
         let mix = self.options.reads && self.options.writes;
         (mix || self.sizes().is_some()) && self.is_rated() && !self.is_guided()

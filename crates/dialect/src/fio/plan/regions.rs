@@ -201,7 +201,6 @@ pub(super) fn end_with_holes(
 pub(super) struct Work {
     pub(super) start: u64,
     pub(super) lengths: Vec<u64>,
-    /// The whole of the longest file.
     pub(super) file_bytes: u64,
     pub(super) pass_bytes: u64,
     pub(super) passes: u64,

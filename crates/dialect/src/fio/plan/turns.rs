@@ -19,7 +19,6 @@ pub(crate) struct FileTurns {
     request_bytes: u64,
     /// First byte and greatest length in each file.
     part: (u64, u64),
-    /// Empty if all are equal.
     lengths: Arc<[u64]>,
     service: FileService,
     draw: FileDraw,

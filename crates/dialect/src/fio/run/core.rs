@@ -368,7 +368,7 @@ impl Core {
         Some((slot.returned_at - slot.at).min(latency_ns))
     }
 
-    /// Whether a write follows.
+    /// A write follows.
     #[inline(always)]
     fn trim_ended(&mut self) -> bool {
         let Some(trims) = &mut self.trims else { return false };

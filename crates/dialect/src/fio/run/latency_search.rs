@@ -103,7 +103,7 @@ impl Search {
         (self.since, self.done, self.late) = (now, 0, 0);
     }
 
-    /// Whether the search is over.
+    /// The search is over.
     fn grow(&mut self, now: Nanos) -> bool {
         let before = self.depth;
         self.held = before;

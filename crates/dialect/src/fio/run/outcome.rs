@@ -148,7 +148,7 @@ struct JobRecords {
 
 struct JobTimes {
     began: Nanos,
-    /// Latest start and latest end of final syncs.
+    /// Latest start and end of final syncs.
     end_sync: Option<(Nanos, Nanos)>,
 }
 

@@ -88,8 +88,7 @@ impl Syncs {
     }
 }
 
-/// Whether files end with a rest too short for a request: fio looks for another and syncs before
-/// it.
+/// Files end with a rest too short for a request: fio looks for another and syncs before it.
 fn leaves_rest(job: &Job) -> bool {
     let options = &job.options;
     let one_pass = options.loops == 1 && !options.time_based;
