@@ -11,7 +11,6 @@ const BLOCK: usize = 8 << 10;
 /// stores first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
-/// The vectors that compute parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vectors {
     #[cfg(target_arch = "x86_64")]

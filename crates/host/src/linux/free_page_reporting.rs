@@ -73,7 +73,7 @@ pub(crate) fn drop_cache(
     })
 }
 
-/// Returns bytes per second.
+/// Bytes per second.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();

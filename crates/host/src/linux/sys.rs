@@ -79,7 +79,7 @@ pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Returns the first thread's limit in bytes (`ulimit -s`); `None` if unlimited.
+/// The first thread's, in bytes (`ulimit -s`); `None` if unlimited.
 pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
@@ -94,7 +94,7 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
 }
 
-/// Returns `None` if the path does not exist.
+/// `None` if the path does not exist.
 pub fn file_system_space(path: &Path) -> Option<FileSystemSpace> {
     let stat = fs::statvfs(path).ok()?;
     Some(FileSystemSpace {

@@ -23,7 +23,7 @@ const PARITY_STEP: u64 = units::MIB;
 
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 
-/// An open target: one member or a stripe. Dropping it removes the files created for it.
+/// One member or a stripe. Dropping it removes the files created for it.
 pub struct HostTarget {
     members: Vec<Member>,
     idle: Vec<Member>,

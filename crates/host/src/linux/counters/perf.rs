@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// Why a counter is missing; the measurement is complete without it.
+/// The measurement is complete without the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
     #[error(
@@ -64,7 +64,7 @@ struct Reading {
 }
 
 impl PerfCounter {
-    /// Opens a stopped counter at zero.
+    /// Stopped, at zero.
     pub fn try_open() -> Result<Self, PerfUnavailable> {
         let attributes = Attributes {
             kind: TYPE_HARDWARE,

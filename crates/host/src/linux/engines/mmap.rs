@@ -119,7 +119,7 @@ thread_local! {
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 
-/// Returns whether a page could not be loaded: the file is shorter or its device failed.
+/// True if a page was unavailable: the file shrank or its device failed.
 ///
 /// # Safety
 /// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one.

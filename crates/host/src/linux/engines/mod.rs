@@ -1,4 +1,4 @@
-//! The ways to the kernel: each engine has a file and a line in `engines!`.
+//! Each engine has a file and a line in `engines!`.
 
 mod aio;
 mod mmap;

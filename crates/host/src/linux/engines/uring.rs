@@ -40,7 +40,7 @@ pub(crate) struct Ring<'a> {
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// With zero entries the kernel only checks the permission; a real ring takes milliseconds.
+    /// With zero entries the kernel only checks permission; a ring takes milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.

@@ -1,4 +1,4 @@
-//! A file's extents, and where the largest is.
+//! A file's extents.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -118,7 +118,7 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// Returns first byte and length on the device.
+/// First byte and length on the device.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)])

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use table::{At, HEAD, Row, le32, rows};
 
-/// Returns each kind of contents once; `None` if nothing known was found.
+/// Each kind of contents once; `None` if none is known.
 pub fn signature(path: &Path) -> Result<Option<String>> {
     let file = File::open(path).map_err(Error::io("cannot open", path))?;
     let end = std::io::Seek::seek(&mut &file, std::io::SeekFrom::End(0))

@@ -69,7 +69,7 @@ impl Lock {
     }
 }
 
-/// The processes that hold a lock, as far as known.
+/// As far as known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
     processes: Vec<(u32, Option<u32>, String)>,

@@ -20,12 +20,10 @@ pub use session::Session;
 use super::facts::{Roots, Under};
 use std::path::Path;
 
-/// Returns whether this process may change settings.
 pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Finds every knob under these paths; fails if one cannot be inspected.
 pub fn find(roots: &Roots, paths: &[&Path]) -> machine::Result<Vec<HostKnob>> {
     let under: Vec<Under> = paths
         .iter()

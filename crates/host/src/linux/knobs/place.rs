@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A kernel file, or a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -21,7 +20,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the file or the mount point.
+    /// The file or mount point.
     pub fn path(&self) -> &Path {
         match self {
             Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => {
@@ -51,7 +50,6 @@ impl Place {
         }
     }
 
-    /// Fails if the kernel refuses the value.
     pub fn write(&self, roots: &Roots, value: &str) -> io::Result<()> {
         match self {
             Place::File(path) => {
@@ -101,7 +99,7 @@ fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Returns the default of ext4(5) and btrfs(5).
+/// As in ext4(5) and btrfs(5).
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),

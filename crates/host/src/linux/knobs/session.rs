@@ -139,7 +139,7 @@ impl Session {
         ))
     }
 
-    /// Restores everything; returns sentences about what stays changed.
+    /// Returns sentences about what stays changed.
     pub fn end(mut self) -> Vec<String> {
         self.put_all_back()
     }
