@@ -125,7 +125,7 @@ struct Left {
 }
 
 impl Left {
-    /// Returns `None` if a process still writes the runs, or none can be used.
+    /// `None` if a process still writes the runs, or none can be used.
     fn read(directory: &Directory, name: &OsStr) -> Option<Left> {
         let file = directory.open_to_append(name).ok()?;
         match file.try_lock() {

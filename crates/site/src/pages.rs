@@ -71,7 +71,7 @@ impl Linked<'_> {
         Ok(changed)
     }
 
-    /// Returns `None` if the link needs no change.
+    /// `None` if the link needs no change.
     fn target(&mut self, link: &str, from: &Path) -> Result<Option<String>> {
         let (name, anchor) =
             link.split_once('#').map_or((link, None), |(name, anchor)| (name, Some(anchor)));

@@ -139,8 +139,8 @@ struct Chosen {
     merged: usize,
 }
 
-/// Returns points that a single volume without a cache can reproduce: direct, at full speed, over a
-/// whole written target. Runs of one workload become their median.
+/// Points that a single volume without a cache can reproduce: direct, at full speed, over a whole
+/// written target. Runs of one workload become their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;

@@ -153,7 +153,7 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// Makes a section outside a study; anchors start at `first`.
+/// Outside a study; anchors start at `first`.
 pub(crate) fn section_view(
     number: usize,
     first: usize,
@@ -182,7 +182,6 @@ fn view(place: usize, drawn: &Drawn<'_>, results: &Results) -> FigureView {
     }
 }
 
-/// The index makes an anchor unique.
 pub(super) fn anchor(place: usize, id: &str) -> String {
     let plain: String = id
         .chars()

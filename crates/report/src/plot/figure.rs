@@ -241,8 +241,7 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
 /// Points between two values at which a line is tested for crossing a name.
 const SAMPLES: u32 = 40;
 
-/// Returns the curves' ends. If ends are too close to order, labels follow the order of the whole
-/// curves.
+/// The curves' ends. If these are too close to order, labels follow the order of the whole curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;

@@ -82,7 +82,7 @@ impl Frame {
         Frame { x, y, x_ticks, y_ticks, rows, direct, key, width, height, category }
     }
 
-    /// Returns left, top, right and bottom.
+    /// Left, top, right, bottom.
     pub(super) fn plot(&self) -> [f64; 4] {
         let pad = if self.category { 0.0 } else { X_PAD };
         [self.x.begin - pad, self.y.end, self.x.end + pad, self.y.begin]
