@@ -1,4 +1,4 @@
-//! How much a command writes: its first line says it, and `--max-written` limits it.
+//! What a command writes: its first line says it, and `--max-written` limits it.
 
 use crate::console::Console;
 use crate::failure::Failure;

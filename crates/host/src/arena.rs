@@ -1,5 +1,5 @@
-//! I/O buffers: one mapping, faulted in once, never moved; in huge pages, because scattered ones
-//! split a request into more segments than a device accepts.
+//! One mapping, faulted in once, never moved; in huge pages, as scattered ones split a request into
+//! more segments than a device accepts.
 
 use crate::system::Mapping;
 use machine::Memory;
@@ -8,7 +8,7 @@ use std::mem;
 use std::ptr::NonNull;
 
 /// Writes repeat after this: more than compression and deduplication see (btrfs(5): 128 KiB; LZ4:
-/// 64 KiB), but within a CPU's cache.
+/// 64 KiB), but within a CPU cache.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
 /// On ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
@@ -18,7 +18,7 @@ const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// Where glibc's malloc starts in a page: page cache copies differ by up to 20 %
+/// As glibc's malloc starts in a page: page cache copies differ by up to 20 %
 /// (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 

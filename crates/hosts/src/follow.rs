@@ -13,7 +13,7 @@ use workload::Workload;
 /// The minimum wait after the interrupt: a living process answers in it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// When the user's interrupt was noticed: the patience of all waits together begins then.
+/// The user's interrupt: the patience of all waits together begins then.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
 pub(crate) struct Wait<'i> {

@@ -20,7 +20,7 @@ const ROUND_TRIPS: usize = 6;
 /// Good clocks drift apart by less than 0.1 ms in this time.
 const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
-/// Attempts to begin together; then the run counts, and its lateness is a doubt.
+/// Attempts to begin together; then the run counts, with a doubt.
 const ATTEMPTS: u64 = 3;
 
 const ANY_RANK: &str = "a rank";
@@ -325,7 +325,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Returns the ranks that do not see a file that rank 0 makes; `unique` differs between calls.
+    /// Returns ranks that do not see a file that rank 0 makes; `unique` differs between calls.
     pub fn look(&mut self, directory: &Path, unique: u64) -> Result<Vec<String>, Error> {
         let made = Made::in_directory(directory, unique).map_err(|error| {
             let error = MachineError::io("cannot make a file in", directory)(error);
@@ -344,8 +344,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// On some ranks (the first is rank 0), with one start. Fails on a lost rank, an interrupt, or
-    /// failed runs, by name.
+    /// On some ranks (first rank 0), with one start. Fails on a lost rank, an interrupt, or failed
+    /// runs, by name.
     pub fn run(
         &mut self,
         open: &mut OpenGroup<'a, M>,
@@ -454,8 +454,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.clients[rank].clock_error_ns = offset.error_ns;
     }
 
-    /// After an interrupt, waits until the other ranks have removed their files: a launcher kills
-    /// them as soon as one has ended.
+    /// After an interrupt, waits until other ranks have removed their files: a launcher kills them
+    /// as soon as one has ended.
     pub fn finish(&mut self) {
         let living = (1..self.group.size()).filter(|rank| !self.lost.contains(rank));
         let living: Vec<usize> = living.collect();

@@ -18,7 +18,7 @@ use workload::Workload;
 
 const MIN_BYTES: u64 = MIB;
 
-/// Takes one rank of each host, then the second of each, and so on.
+/// One rank of each host, then the second of each, and so on.
 pub fn joining_order(clients: &[Client]) -> Vec<usize> {
     let place = |index: usize| {
         let own = &clients[index].host;
@@ -37,7 +37,7 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     /// Every rank checks them before anything is written.
     workloads: Vec<Workload>,
     files: Files,
-    /// How the ranks divide the file that all use, or why there is none.
+    /// How ranks divide the file that all use, or why there is none.
     one_file: RefCell<std::result::Result<SharedFile, String>>,
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,

@@ -1,4 +1,4 @@
-//! The rate of a run on many ranks is that of the window in which all work.
+//! The rate of many ranks is that of the window in which all work.
 
 use crate::curve::Curve;
 use ::machine::{CpuTimes, DeviceUse, Figure, Nanos, Reap, Usage, Waits, Warning};

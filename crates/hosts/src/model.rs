@@ -2,7 +2,7 @@
 
 use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
-/// With this many steps, a model can be tested on one of them.
+/// With this many, one can test a model.
 const MIN_STEPS: usize = 4;
 
 type Rates = [(f64, f64)];
@@ -33,7 +33,7 @@ impl Fitted {
     }
 }
 
-/// A shared part is full only below this share of the free clients' rates.
+/// Below this share of the free clients' rates, a shared part is full.
 const FULL_SHARE: f64 = 0.9;
 
 /// Fits the first rates to free clients and the others to a peak, in the best division.
@@ -53,7 +53,7 @@ fn shared(rates: &Rates) -> Option<Fitted> {
     fits.min_by(|a, b| a.error(rates).total_cmp(&b.error(rates)))
 }
 
-/// Fits a line to clients / rate; each point has the same relative weight.
+/// Fits a line to clients / rate, with equal relative weights.
 fn waiting(rates: &Rates) -> Option<Fitted> {
     let weight = |&(clients, rate): &(f64, f64)| (rate / clients).powi(2);
     let sum = |of: &dyn Fn(f64, f64) -> f64| {

@@ -13,8 +13,8 @@ use workload::metadata::Operation;
 /// From this share of n times one client's rate, n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
 
-/// Clients faster together than this many times their own rate were disturbed in the run of one
-/// client: such rates show no limit.
+/// Clients faster together than this many times their own rate show no limit: the run of one client
+/// was disturbed.
 const IMPOSSIBLE: f64 = 1.15;
 
 const BUSY_PERCENT: f64 = 90.0;

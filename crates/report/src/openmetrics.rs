@@ -9,7 +9,7 @@ use results::{Point, Question, Results};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
-/// All are gauges: the collector's parser lacks newer types, and a single command has no counter.
+/// Only gauges: the collector's parser lacks newer types, and a single command has no counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gauge {
     Throughput,

@@ -37,8 +37,8 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// Keeps at most `most` stages, the narrowest. The load generator is left out: no other program
-    /// passes it.
+    /// The narrowest stages, at most `most`, without the load generator: no other program passes
+    /// it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]

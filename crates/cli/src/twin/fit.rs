@@ -16,7 +16,7 @@ use twin::Setup;
 use twin::description::Drive;
 use workload::Pattern;
 
-/// Larger requests only add the overall rate, at the price of long simulations.
+/// Larger requests only add the overall rate, and take long to simulate.
 const LARGEST_REQUEST: u32 = 4 << 20;
 
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];

@@ -240,7 +240,7 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Removes directories with our mark and no lock, left by killed runs; other programs' files stay,
+/// Removes killed runs' directories, which have our mark and no lock; other programs' files stay,
 /// as [`crate::cleanup()`] reports.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;

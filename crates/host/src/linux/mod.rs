@@ -47,7 +47,7 @@ pub use sys::{file_system_space, stack_limit};
 pub use target::{DEFAULT_CHUNK, HostTarget};
 pub use task_files::{HostTaskFile, HostTaskFiles};
 
-/// After heavy load, a virtual machine's thread with one request at a time is slower for up to two
+/// After heavy load, a virtual machine's thread with one request at a time is slower for two
 /// seconds, but not after this pause (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 
@@ -60,8 +60,7 @@ fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Identifies the monotonic clock: the kernel and the time namespace (time_namespaces(7)). Empty if
-/// unknown.
+/// The kernel and the time namespace (time_namespaces(7)) of the monotonic clock; empty if unknown.
 pub fn clock_space() -> String {
     let boot = boot_id();
     let namespace = std::fs::read_link("/proc/self/ns/time");

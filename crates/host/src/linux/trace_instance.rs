@@ -1,5 +1,5 @@
-//! Our own trace instances (Documentation/trace/ftrace.rst, "Instances"): events go to their
-//! buffers only, and other users of tracing keep their settings.
+//! Our own instances (Documentation/trace/ftrace.rst, "Instances"): events go to their buffers
+//! only, and other users of tracing keep their settings.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) const MARKS: [(&str, &str); 4] = [
     ("syscalls/sys_enter_sync", RECORDING),
 ];
 
-/// Every event passes: the text only marks an instance. The kernel gives a filter at the first
+/// Every event passes: the text only marks an instance. The kernel shows a filter at the first
 /// reading only, of 32 bytes.
 pub(crate) const RECORDING: &str = "common_preempt_count >= 0";
 

@@ -42,7 +42,7 @@ pub(super) struct Frame {
     pub y_ticks: Vec<Tick>,
     /// Values of [`Spread::Each`] alternate between these rows of labels.
     pub rows: usize,
-    /// Names are next to the ends of the curves, not in a key.
+    /// Names are at the curves' ends, not in a key.
     pub direct: bool,
     /// Column, row and shortened text of each name.
     pub key: Vec<(f64, usize, String)>,

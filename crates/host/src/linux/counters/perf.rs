@@ -48,8 +48,8 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// Counts user-space instructions of this thread and its later ones. Slows context switches: do not
-/// report the run's rate.
+/// User-space instructions of this thread and its later ones. Slows context switches: do not report
+/// the rate.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,

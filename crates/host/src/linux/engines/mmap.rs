@@ -135,7 +135,7 @@ unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize
     failed
 }
 
-/// Maps zeros over the failed page, so its request fails. Any other SIGBUS ends the process.
+/// Maps zeros over the failed page, so its request fails; any other SIGBUS ends the process.
 extern "C" fn on_bus_error(
     _signal: libc::c_int,
     info: *mut libc::siginfo_t,

@@ -32,7 +32,7 @@ struct Extent {
 }
 
 /// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`:
-/// the location is not that of the data.
+/// the data are elsewhere.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
 const LOOKED_AT: usize = 256;

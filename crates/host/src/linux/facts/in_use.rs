@@ -1,4 +1,4 @@
-//! Finds users of a device or file, which must then not be written.
+//! Users of a device or file, which must then not be written.
 
 use super::loops::Loop;
 use super::same_data::{Namespaces, Sameness, Seen, processes};

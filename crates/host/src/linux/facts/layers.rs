@@ -102,7 +102,7 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// raid1 of md copies to every member, that of btrfs to two. Members that take turns take all
+/// raid1 of md copies to every member, that of btrfs to two; members that take turns take all
 /// bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;

@@ -140,8 +140,8 @@ impl Medium {
         sectors.iter().any(is_record).then_some("a log of an XFS file system")
     }
 
-    /// Looks for four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either
-    /// byte order.
+    /// Four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either byte
+    /// order.
     fn zfs(&mut self) -> Option<&'static str> {
         const LABEL: u64 = 256 << 10;
         const UBERBLOCK_MAGIC: u64 = 0x00ba_b10c;
@@ -156,7 +156,7 @@ impl Medium {
         })
     }
 
-    /// Looks for a boot sector signature, a plausible partition entry, and no impossible one.
+    /// Requires a boot sector signature, a plausible partition entry, and no impossible one.
     fn mbr(&mut self) -> Option<&'static str> {
         let sector: [u8; 512] = self.read(0)?;
         if sector[510..] != [0x55, 0xaa] {

@@ -1,5 +1,4 @@
-//! Removes a directory with what halfpower created in it, and nothing else. Follows no link and
-//! enters no mount.
+//! Removes a directory with what halfpower created in it. Follows no link and enters no mount.
 
 use super::worker::{MAX_LEVELS, SUBDIRECTORY, TREE};
 use crate::linux::sys;
@@ -12,8 +11,8 @@ use std::os::unix::fs::MetadataExt;
 
 const SHOWN: usize = 3;
 
-/// Requires that the name still refers to the directory. [`io::ErrorKind::DirectoryNotEmpty`]:
-/// entries that halfpower did not create; [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
+/// The name must still refer to the directory. [`io::ErrorKind::DirectoryNotEmpty`]: entries that
+/// halfpower did not create; [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
 pub(super) fn remove(
     parent: &File,
     name: &OsStr,

@@ -1,5 +1,5 @@
-//! The journal is on stable storage before any change, so that a later process can restore
-//! settings. If its lock is free, a killed program left it.
+//! Is on stable storage before any change, so that a later process can restore settings. If its
+//! lock is free, a killed program left it.
 
 use super::entry::{Entry, Outcome};
 use super::known;
@@ -268,7 +268,7 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     all
 }
 
-/// Restores what a killed tune left; every command calls it. Returns sentences for the user.
+/// Every command calls it, to restore what a killed tune left.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }

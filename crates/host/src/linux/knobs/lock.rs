@@ -76,8 +76,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Reads `/proc/locks` (proc(5)); if those processes have ended, takes all that have the file
-    /// open.
+    /// From `/proc/locks` (proc(5)); if those processes have ended, all that have the file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());

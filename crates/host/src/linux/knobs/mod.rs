@@ -1,5 +1,5 @@
-//! Kernel settings that can change a target's speed, in tables: `queue` for block devices, `system`
-//! for memory and CPUs, `mounted` for mounts.
+//! Settings that can change a target's speed, in tables: `queue` for block devices, `system` for
+//! memory and CPUs, `mounted` for mounts.
 
 mod entry;
 pub mod journal;

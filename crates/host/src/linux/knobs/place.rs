@@ -83,7 +83,7 @@ fn write_once(path: &Path, value: &str) -> io::Result<()> {
 }
 
 /// Gives a queue as many tags as its `nr_requests` says. A change of scheduler resets the number
-/// but not the tags (Linux 6.18), and rewriting the same number has no effect. With too few tags, a
+/// but not the tags (Linux 6.18); rewriting the same number has no effect. With too few tags, a
 /// throttle counts resubmitted requests twice.
 fn renew_tags(nr_requests: &Path) {
     let Ok(text) = fs::read_to_string(nr_requests) else { return };

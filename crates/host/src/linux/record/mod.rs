@@ -1,6 +1,6 @@
-//! Records requests by the kernel's trace points: no daemon, no kernel probe, and nothing left
-//! behind. One trace instance has system calls of the recorded processes (the kernel follows their
-//! children), the other requests of the block layer, which other threads complete.
+//! Uses the kernel's trace points: no daemon, no kernel probe, and nothing left behind. One trace
+//! instance has system calls of the recorded processes (the kernel follows their children), the
+//! other requests of the block layer, which other threads complete.
 
 mod calls;
 mod child;
@@ -116,7 +116,7 @@ pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// `None` if not permitted: files closed at once may then have no name.
+    /// `None` if not permitted: files closed at once may have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,
@@ -208,7 +208,7 @@ impl Recorder {
         Ok(Recorder { pipes, decoder, clock, names: None, processes, child: None, command })
     }
 
-    /// Records until the command or processes end, the time is over, or `stop` is set.
+    /// Until the command or processes end, the time is over, or `stop` is set.
     pub fn record<W: Write>(
         mut self,
         to: W,

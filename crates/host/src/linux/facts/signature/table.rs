@@ -1,5 +1,5 @@
-//! Magic strings at fixed offsets: all of libblkid's, by its names (util-linux, `blkid -k`). A test
-//! compares with wipefs.
+//! Magic strings at fixed offsets: all of libblkid's, by its names (`blkid -k`). A test compares
+//! with wipefs.
 
 /// Offsets in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
