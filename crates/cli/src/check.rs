@@ -262,7 +262,7 @@ fn baseline(
     Ok((id, history.results(id)?))
 }
 
-/// By default the preset's first run: a later one may be slower already.
+/// By default the first run: a later one may be slower already.
 fn baseline_of_preset(
     history: &History,
     target: &str,

@@ -18,7 +18,7 @@ const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// As glibc's malloc starts in a page: page cache copies differ by up to 20 %
+/// Where glibc's malloc starts in a page: page cache copies differ by up to 20 %
 /// (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 

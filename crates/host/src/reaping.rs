@@ -69,7 +69,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// Returns `None` for blocking calls.
+    /// `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);

@@ -101,7 +101,7 @@ impl<M: Machine> OpenGroup<'_, M> {
 }
 
 impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
-    /// Fails if a rank has another version or is silent.
+    /// Fails if a rank has another version.
     pub fn meet(
         group: &'a G,
         machine: &'a M,
@@ -187,7 +187,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.machine
     }
 
-    /// By rank: kernel, process number there.
     pub fn processes(&self) -> &[(String, u32)] {
         &self.processes
     }

@@ -34,7 +34,6 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     leader: RefCell<Leader<'a, G, M>>,
     machine: &'a M,
     order: Vec<usize>,
-    /// Every rank checks them before anything is written.
     workloads: Vec<Workload>,
     files: Files,
     /// How ranks divide the file that all use, or why there is none.
@@ -130,7 +129,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         warnings
     }
 
-    /// Returns why the ranks ended early, and whether one is lost.
+    /// Why the ranks ended early, and whether one is lost.
     pub fn finish(self) -> (Option<GroupError>, bool) {
         let mut leader = self.leader.into_inner();
         leader.finish();

@@ -2,7 +2,7 @@
 
 use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
-/// With this many, one can test a model.
+/// With this many steps, a model can be tested on one of them.
 const MIN_STEPS: usize = 4;
 
 type Rates = [(f64, f64)];
@@ -33,7 +33,7 @@ impl Fitted {
     }
 }
 
-/// Below this share of the free clients' rates, a shared part is full.
+/// A shared part is full only below this share of the free clients' rates.
 const FULL_SHARE: f64 = 0.9;
 
 /// Fits the first rates to free clients and the others to a peak, in the best division.

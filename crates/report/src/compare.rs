@@ -302,7 +302,6 @@ struct View {
     runs: Option<plot::changes::Changes>,
 }
 
-/// A self-contained page.
 pub fn html(comparison: &Comparison) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("compare.html", include_str!("../templates/compare.html"))?;

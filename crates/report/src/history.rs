@@ -256,7 +256,6 @@ fn environment() -> Result<minijinja::Environment<'static>, Error> {
     Ok(environment)
 }
 
-/// A self-contained page.
 pub fn trends_html(
     target: &str,
     all: &[HistoryRow],

@@ -247,7 +247,6 @@ fn sizes(profile: &Profile) -> Table {
     }
 }
 
-/// Needs no network.
 pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, Error> {
     let waited: Vec<(String, f64)> = profile
         .files

@@ -192,7 +192,7 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Ignores a file without stable storage, such as `/dev/null`.
+/// Ignores files without stable storage, as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
         Ok(metadata)

@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The chunk of the 1997 study, in bytes.
+/// In bytes, as in the 1997 study.
 pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
 
 const PARITY_STEP: u64 = units::MIB;

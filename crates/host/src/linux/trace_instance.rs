@@ -19,7 +19,7 @@ pub(crate) const MARKS: [(&str, &str); 4] = [
     ("syscalls/sys_enter_sync", RECORDING),
 ];
 
-/// Every event passes: the text only marks an instance. The kernel shows a filter at the first
+/// Every event passes: the text only marks an instance. The kernel gives a filter at the first
 /// reading only, of 32 bytes.
 pub(crate) const RECORDING: &str = "common_preempt_count >= 0";
 
@@ -36,7 +36,7 @@ pub(crate) struct TraceInstance {
 }
 
 impl TraceInstance {
-    /// Sets the monotonic clock, and removes the instances of killed processes.
+    /// Sets the monotonic clock, and removes killed processes' instances.
     pub(crate) fn new(buffer_kib: u32) -> io::Result<TraceInstance> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
         remove_stale(&parent);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
-/// Leaves out kernel threads: they may do our work.
+/// Without kernel threads, which may do our work.
 pub struct OtherPrograms {
     at_ns: Nanos,
     ticks: HashMap<u32, u64>,

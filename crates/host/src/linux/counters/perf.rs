@@ -115,7 +115,6 @@ impl PerfCounter {
         self.control(IOCTL_ENABLE);
     }
 
-    /// Keeps the value.
     pub fn stop(&mut self) {
         self.control(IOCTL_DISABLE);
     }

@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The upper directory gets writes; without one, the lowest has most files.
+    /// The upper directory gets writes; else the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

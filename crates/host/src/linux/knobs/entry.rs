@@ -22,7 +22,6 @@ pub struct Entry {
     /// Written if the original value cannot be.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
-    /// Survives a reboot.
     #[serde(default)]
     pub persistent: bool,
     /// A file and its content; if it differs, another device has the name now.

@@ -20,7 +20,6 @@ pub enum Place {
 }
 
 impl Place {
-    /// The file or mount point.
     pub fn path(&self) -> &Path {
         match self {
             Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => {
