@@ -179,8 +179,8 @@ struct Countdown {
     last: Nanos,
 }
 
-/// When all are ready, calls `start` with the earliest start time, which returns when the run
-/// began; then `look` until all have ended.
+/// When all are ready, calls `start` with the earliest start time; it returns when the run began.
+/// Then calls `look` until all have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time + Send,
     interrupt: &AtomicBool,

@@ -20,7 +20,7 @@ const ROUND_TRIPS: usize = 6;
 /// Good clocks drift apart by less than 0.1 ms in this time.
 const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
-/// Attempts to begin together; then the run counts, with a doubt.
+/// Attempts to begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: u64 = 3;
 
 const ANY_RANK: &str = "a rank";
@@ -343,8 +343,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// On some ranks (first rank 0), with one start. Fails on a lost rank, an interrupt, or failed
-    /// runs, by name.
+    /// On some ranks (the first is rank 0), with one start. Fails on a lost rank, an interrupt, or
+    /// failed runs, by name.
     pub fn run(
         &mut self,
         open: &mut OpenGroup<'a, M>,

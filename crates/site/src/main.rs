@@ -1,7 +1,7 @@
 //! Builds the documentation as a site: `halfpower-site REPOSITORY REPORT DIRECTORY`.
 //!
-//! REPORT is the directory of a study, whose report the site embeds. `packaging/site/build` runs
-//! the study and this program.
+//! REPORT is the directory of a study, whose report the site embeds. A link that leads nowhere is
+//! an error. `packaging/site/build` runs the study and this program.
 
 mod links;
 mod pages;

@@ -50,8 +50,8 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// Process time is exact to a microsecond; machine time comes from idle clock ticks (10 ms),
-/// refined by a version-1 `cpuacct` group.
+/// Process time is exact to a microsecond; machine time comes from idle clock ticks (usually 10
+/// ms), refined by a version-1 `cpuacct` group.
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -59,7 +59,7 @@ pub struct CpuMeter {
     tick_ns: Nanos,
 }
 
-/// From an arbitrary start.
+/// From an arbitrary start: use only differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
     pub at_ns: Nanos,

@@ -47,7 +47,7 @@ pub use sys::{file_system_space, stack_limit};
 pub use target::{DEFAULT_CHUNK, HostTarget};
 pub use task_files::{HostTaskFile, HostTaskFiles};
 
-/// After heavy load, a virtual machine's thread with one request at a time is slower for two
+/// After heavy load, a virtual machine's thread with one request at a time is slower for up to two
 /// seconds, but not after this pause (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 

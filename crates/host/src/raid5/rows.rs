@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows with the same mark wait for each other, which is rare.
+/// Rows with the same mark wait for each other unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use results::compare::Measure;
 use results::history::{Entry, Occurrence};
 use serde::Serialize;
 
-/// Oldest first.
+/// Oldest first, with the figures of their common questions.
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,

@@ -182,6 +182,7 @@ fn view(place: usize, drawn: &Drawn<'_>, results: &Results) -> FigureView {
     }
 }
 
+/// The index makes an anchor unique.
 pub(super) fn anchor(place: usize, id: &str) -> String {
     let plain: String = id
         .chars()

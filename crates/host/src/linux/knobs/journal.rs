@@ -1,5 +1,5 @@
-//! Is on stable storage before any change, so that a later process can restore settings. If its
-//! lock is free, a killed program left it.
+//! The journal is on stable storage before any change, so that a later process can restore
+//! settings. If its lock is free, a killed program left it.
 
 use super::entry::{Entry, Outcome};
 use super::known;

@@ -45,7 +45,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracker::Tracker;
 
-/// Per processor: 200,000 events, a second of 100,000 requests/s.
+/// Per processor: about 200,000 events, a second of 100,000 requests/s.
 const BUFFER_KIB: u32 = 16384;
 
 /// Events may take this long to reach the buffer.
