@@ -262,7 +262,7 @@ fn baseline(
     Ok((id, history.results(id)?))
 }
 
-/// Returns the preset's first run by default: a later one may be slower already.
+/// By default the first run: a later one may be slower already.
 fn baseline_of_preset(
     history: &History,
     target: &str,
@@ -304,9 +304,9 @@ fn baseline_of_preset(
 
 const NEAR: f64 = 0.95;
 
-/// Takes the smallest depth near the fastest: large requests are few in a run, so its rate has
-/// steps. Points of few runs, or with requests that a throttle admitted in advance, come last: they
-/// may be fast by chance.
+/// The smallest depth near the fastest: large requests are few in a run, so its rate has steps.
+/// Points of few runs, or with requests that a throttle admitted in advance, may be fast by chance:
+/// they come last.
 fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     let usable = |point: &&Point| {
         let workload = &point.workload;

@@ -41,7 +41,7 @@ impl Context {
         context
     }
 
-    /// The first choice counts: the options may appear again among another tool's arguments.
+    /// The first choice counts: another tool's arguments may hold the options again.
     fn choose_history(&mut self, no_history: bool, file: Option<PathBuf>) {
         if matches!(self.history, HistoryChoice::Usual) {
             self.history = match (no_history, file) {

@@ -394,7 +394,7 @@ fn measured<M: Machine>(
     Ok(FioResult { warnings: [result.warnings, sets.warnings].concat(), ..result })
 }
 
-/// Normal and JSON reports include warnings, and programs that parse JSON treat output on standard
+/// Normal and JSON reports include warnings; programs that parse JSON treat output on standard
 /// error as a failure.
 fn warn(context: &Context, command: &Command, warnings: &[String]) {
     let json_to_a_person =

@@ -25,7 +25,7 @@ const MAX_EXPORT_BYTES: usize = 1 << 30;
 
 const MAX_TRENDS: usize = 12;
 
-/// Warns, instead of failing, if the history cannot be written.
+/// Only warns if the history cannot be written.
 fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
     let result = match context.history_file() {
         Ok(path) => History::open(&path)
@@ -157,7 +157,7 @@ fn file(context: &Context) -> Result<PathBuf, Failure> {
     context.history_file().map_err(|why| Failure::Usage(format!("no history: {why}")))
 }
 
-/// Imports all reports, or none.
+/// All reports, or none.
 fn import(context: &Context, reports: &[PathBuf], target: Option<&str>) -> Result<(), Failure> {
     let mut read = Vec::new();
     for path in reports {

@@ -49,7 +49,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| unreadable(format!("{error}; name a results.json or a tool's report")))
 }
 
-/// Decodes UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
+/// UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
 fn text(bytes: &[u8]) -> String {
     let units = |bytes: &[u8], order: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| order([pair[0], pair[1]])).collect();

@@ -20,7 +20,7 @@ const FATAL: [i32; 13] = [
     SIGIO, SIGPWR, SIGSTKFLT,
 ];
 
-/// Leaves out signals ignored at the start: `nohup` and background shell jobs ignore some.
+/// Without those ignored at the start, as by `nohup` and background shell jobs.
 pub(crate) fn signals() -> &'static [i32] {
     static SIGNALS: LazyLock<Vec<i32>> = LazyLock::new(|| {
         FATAL

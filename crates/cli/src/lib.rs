@@ -88,7 +88,7 @@ const FIRST_MEMORY: usize = 1 << 20;
 
 const NEEDED_MEMORY: usize = 8 << 20;
 
-/// A small allocation that failed later would abort the program.
+/// A small allocation that fails later would abort.
 fn has_memory(bytes: usize) -> bool {
     let has = Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if !has {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// All streams count a second within this after the first unless they wait for the storage.
+/// Streams count a second within this after the first unless they wait for the storage.
 const SETTLED: Duration = Duration::from_millis(200);
 
 const HEADING_EVERY: usize = 20;

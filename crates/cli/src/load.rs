@@ -27,7 +27,7 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
-    /// Returns a warning; with `--wait-idle`, fails if programs stay busy.
+    /// With `--wait-idle`, fails if programs stay busy.
     pub(crate) fn look(&self, context: &Context) -> Result<Option<String>, Failure> {
         let look = || busy_programs(&Roots::default(), LOOK);
         let Some(limit_ns) = self.wait_idle else {

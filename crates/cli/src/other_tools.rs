@@ -6,8 +6,8 @@ use std::ffi::OsString;
 /// halfpower's option, empty for the target, and the words for it.
 type Instead = (&'static str, &'static str);
 
-/// Options of fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd. The first replacement that
-/// the command has counts.
+/// Options of fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd. The command's first
+/// replacement counts.
 const NAMES: [(&[&str], &[Instead]); 21] = [
     (
         &["--rw", "--readwrite"],

@@ -25,8 +25,8 @@ impl From<OutputError> for Failure {
     }
 }
 
-/// The output must not be one of `targets` (measured and input files), a layer under one, the
-/// history, or another user's file.
+/// Refuses `targets` (measured and input files), layers under them, the history, and another user's
+/// file.
 pub(crate) fn output(
     context: &Context,
     option: &str,

@@ -1,5 +1,4 @@
-//! Progress on standard error: two lines on a terminal, else a plain line now and then. One thread
-//! draws it.
+//! On standard error: two lines on a terminal, else a plain line now and then. One thread draws it.
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

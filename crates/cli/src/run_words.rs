@@ -3,7 +3,7 @@
 use crate::arguments::PointArguments;
 use clap::Args;
 
-/// Words that are not UTF-8 are file names, not options: their lossy text does no harm.
+/// Words that are not UTF-8 are file names, not options: lossy text is harmless.
 pub(crate) fn words_typed() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }

@@ -24,7 +24,7 @@ const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
 
 const KEPT_FOR_S: u64 = 30 * 86_400;
 
-/// Options that do not change what is measured, and whether they take a value.
+/// Options that do not change what is measured; whether they take a value.
 const OF_OUTPUT: [(&str, bool); 14] = [
     ("--resume", false),
     ("--json", false),
@@ -125,7 +125,7 @@ struct Left {
 }
 
 impl Left {
-    /// Returns `None` if a process still writes the runs, or none can be used.
+    /// `None` if a process still writes the runs, or none can be used.
     fn read(directory: &Directory, name: &OsStr) -> Option<Left> {
         let file = directory.open_to_append(name).ok()?;
         match file.try_lock() {
@@ -349,7 +349,7 @@ fn names(directory: &Directory, prefix: &str) -> Vec<OsString> {
     directory.names().unwrap_or_default().into_iter().filter(fits).collect()
 }
 
-/// Prefers the first prefix; with `any`, falls back on the other. Removes old runs.
+/// Prefers the first prefix; `any` allows the other. Removes old runs.
 fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> {
     let directory = Directory::held(directory).ok()?;
     let age_s = |name: &OsStr| {

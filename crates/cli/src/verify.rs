@@ -68,7 +68,7 @@ pub(crate) fn measured<M: Machine>(
 /// A log is read one record at a time.
 const LOG: Input = Input::new("a log of writes", 1 << 40);
 
-/// Never overwrites a log: it is the only record of what its run wrote.
+/// Never overwrites a log, the only record of what its run wrote.
 pub(crate) fn new_log(path: &Path) -> machine::Result<File> {
     let make = || match path.file_name() {
         Some(name) => Directory::held(parent(path))?.create(name, 0o666),

@@ -1,4 +1,4 @@
-//! How much a command writes: its first line says it, and `--max-written` limits it.
+//! What a command writes: its first line says it, and `--max-written` limits it.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -70,14 +70,14 @@ impl Writes {
         self.state().max
     }
 
-    /// Call this before a machine is made.
+    /// Call before a machine is made.
     pub(crate) fn allow(&self, max: Option<u64>) {
         if max.is_some() {
             self.state().max = max;
         }
     }
 
-    /// Call this before the targets are opened.
+    /// Call before the targets are opened.
     pub(crate) fn plan(&self, planned: Planned) {
         self.state().planned = planned;
     }
@@ -117,7 +117,7 @@ impl Writes {
         })
     }
 
-    /// Returns `None` if the user, not the limit, interrupted the command.
+    /// `None` if the user, not the limit, interrupted the command.
     pub(crate) fn limited(&self) -> Option<Failure> {
         self.reached().map(|max| {
             Failure::Run(format!(
@@ -243,7 +243,7 @@ fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     ))
 }
 
-/// Returns the words before and after the place; `None` if nothing is written.
+/// The words before and after the place; `None` if nothing is written.
 fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[String; 2]> {
     let limit = max.map_or(String::new(), |max| format!(", at most {},", show_size(max)));
     let shown = |bytes: u64| show_size_rounded(bytes as f64);

@@ -1,5 +1,5 @@
-//! I/O buffers: one mapping, faulted in once, never moved; in huge pages, because scattered ones
-//! split a request into more segments than a device accepts.
+//! One mapping, faulted in once, never moved; in huge pages, as scattered ones split a request into
+//! more segments than a device accepts.
 
 use crate::system::Mapping;
 use machine::Memory;
@@ -7,9 +7,8 @@ use std::io;
 use std::mem;
 use std::ptr::NonNull;
 
-/// Writes cycle through this much, so that compression and deduplication see no repeats: btrfs
-/// compresses 128 KiB extents (btrfs(5)), LZ4 looks back 64 KiB. More would not fit in a CPU's
-/// cache.
+/// Writes repeat after this: more than compression and deduplication see (btrfs(5): 128 KiB; LZ4:
+/// 64 KiB), but within a CPU cache.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
 /// On ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
@@ -23,7 +22,7 @@ const HUGE: usize = 2 << 20;
 /// (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 
-/// Below this size, clearing a huge page costs more than it gains.
+/// Below this, clearing a huge page costs more than it gains.
 const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,7 +45,7 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// `walk` is the cycle length of writes, 0 for readers.
+    /// `walk`: cycle length of writes, 0 for readers.
     pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
         Arena::with(slots, request, walk, memory, Extra::default())
     }

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What this process cleaned up so far.
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,
-    /// Paths that were not removed, with the reason and a remedy.
+    /// Paths that stayed, with reason and remedy.
     pub left: Vec<(PathBuf, String)>,
 }
 

@@ -10,12 +10,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// A computer of which only the clock works.
+/// Only its clock works.
 pub struct Host {
     began: Instant,
 }
 
-/// Cannot be constructed.
 pub enum HostTarget {}
 
 impl Host {

@@ -1,5 +1,5 @@
-//! This computer, behind one interface: no crate above names an operating system. Each system has a
-//! folder (so far only `linux/`).
+//! This computer, behind one interface: no crate above names an operating system. Each has a folder
+//! (so far only `linux/`).
 
 // Nothing uses the loops on an unsupported system.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

@@ -1,4 +1,4 @@
-//! The XOR of several buffers in one pass, with this CPU's widest vectors.
+//! XOR of several buffers in one pass, with this CPU's widest vectors.
 
 use std::sync::OnceLock;
 
@@ -7,11 +7,10 @@ const MAX_SOURCES: usize = 8;
 /// Bytes summed at once, so that the sum stays in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
-/// From this size, streaming stores bypass the caches: the result would not stay there, and normal
+/// From here, streaming stores bypass the caches: the result would not stay there, and normal
 /// stores first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
-/// The vectors that compute parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vectors {
     #[cfg(target_arch = "x86_64")]
@@ -168,8 +167,8 @@ impl Vectors {
     }
 }
 
-/// A group hides the latency of loads. With 512-bit vectors (32 registers), twice the length is 10
-/// % faster from the L2 cache of an AMD EPYC.
+/// A group hides load latency. With 512-bit vectors (32 registers), twice the length is 10 % faster
+/// from the L2 cache of an AMD EPYC.
 macro_rules! kernel {
     ($name:ident, $feature:literal, $unrolled:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
         /// # Safety

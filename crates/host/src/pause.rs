@@ -1,6 +1,6 @@
-//! Detects that this process was stopped, which invalidates the run. A watching thread reads the
-//! clock every [`WAKE_NS`], for 0.34 % of a CPU: 17 us a wake. In a gap, the kernel reports how
-//! long it was runnable; in the rest the process was stopped.
+//! Detects that this process was stopped, which invalidates the run. A thread reads the clock every
+//! [`WAKE_NS`], for 0.34 % of a CPU: 17 us a wake. In a gap, the kernel reports how long it was
+//! runnable; in the rest the process was stopped.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};

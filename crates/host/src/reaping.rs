@@ -69,7 +69,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// Returns `None` for blocking calls.
+    /// `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -101,8 +101,7 @@ struct Polling {
 }
 
 impl Polling {
-    /// Returns when polling ends, by the time between completions: a stream that wakes late finds
-    /// several.
+    /// When polling ends, by the time between completions: a stream that wakes late finds several.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);
         self.since = now;

@@ -1,4 +1,4 @@
-//! Prepares streams one after another, each on its own thread; starts them together.
+//! Prepares streams in turn, each on its own thread; starts them together.
 
 use crate::pause::{Gaps, LOOK_NS, Looks, WAKE_NS as WATCH_NS};
 use crate::session::{Halt, Time};
@@ -130,11 +130,11 @@ impl StartBarrier {
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
     pub(crate) serve: W,
-    /// Called by the part's last stream with the time of its last completion, unless one failed.
+    /// Called by the part's last stream with its last completion's time, unless one failed.
     pub(crate) finish: F,
 }
 
-/// Returns gaps in which nothing of this process ran, and the snapshots before and after.
+/// Gaps in which nothing of this process ran, and the snapshots before and after.
 pub(crate) fn watched<T, S: Send>(
     time: impl Time + Send,
     look: impl Fn() -> S + Send,

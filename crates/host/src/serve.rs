@@ -75,9 +75,9 @@ impl<S> Drop for Flight<'_, S> {
     }
 }
 
-/// Returns the time of the last completion. One clock reading per turn stamps completions and the
-/// next issues. Fails with the first failure, after the requests in flight, or
-/// [`Error::Interrupted`] at most `GRACE_NS` and a tick after an interrupt.
+/// Returns the last completion's time. One clock reading per turn stamps completions and the next
+/// issues. Fails with the first failure, after the requests in flight, or [`Error::Interrupted`] at
+/// most `GRACE_NS` and a tick after an interrupt.
 pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     session: S,
     source: &mut A,
@@ -332,7 +332,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Returns the request's end, and whether it succeeded: if not, the source recorded it.
+/// The request's end, and whether it succeeded: if not, the source recorded it.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,

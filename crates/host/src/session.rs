@@ -1,4 +1,4 @@
-//! What the serving loops need of a system; tests run them over a failing kernel.
+//! What serving loops need of a system; tests run them over a failing kernel.
 
 use crate::pause::Looks;
 use machine::{Completion, Nanos, Request, Stability};

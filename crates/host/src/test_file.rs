@@ -27,8 +27,7 @@ pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
         .is_some_and(|mark| is_mark(mark, inode))
 }
 
-/// Chooses a quarter of the free space, at most 2 GiB, if none was asked for. `shown` is the
-/// directory, for errors.
+/// By default a quarter of the free space, at most 2 GiB. `shown` is the directory, for errors.
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {

@@ -2,7 +2,6 @@
 
 use ::machine::Nanos;
 
-/// A request for the other clock's time, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
     /// On our clock.
@@ -22,8 +21,8 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// Takes the shortest round trip, whose middle is off by at most half of it (Cristian,
-    /// Distributed Computing 3, 1989).
+    /// By the shortest round trip, whose middle is off by at most half of it (Cristian, Distributed
+    /// Computing 3, 1989).
     pub fn of(trips: &[RoundTrip]) -> Option<Offset> {
         let shortest = trips.iter().min_by_key(|trip| trip.returned.saturating_sub(trip.sent))?;
         let length = shortest.returned.saturating_sub(shortest.sent);
@@ -32,12 +31,11 @@ impl Offset {
         Some(Offset { ns, error_ns: length.div_ceil(2) })
     }
 
-    /// Converts our time to the other clock.
     pub fn there(self, ours: Nanos) -> Nanos {
         ours.saturating_add_signed(self.ns)
     }
 
-    /// Returns nanoseconds from our time to the other clock's; negative if that is earlier.
+    /// Nanoseconds from our time to the other clock's; negative if that is earlier.
     pub fn between(self, ours: Nanos, there: Nanos) -> i64 {
         let passed = i128::from(there) - i128::from(ours) - i128::from(self.ns);
         i64::try_from(passed).unwrap_or(if passed < 0 { i64::MIN } else { i64::MAX })

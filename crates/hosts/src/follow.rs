@@ -13,7 +13,7 @@ use workload::Workload;
 /// The minimum wait after the interrupt: a living process answers in it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// When the user's interrupt was noticed: the patience of all waits together begins then.
+/// The user's interrupt: the patience of all waits together begins then.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
 pub(crate) struct Wait<'i> {
@@ -43,7 +43,7 @@ impl<'i> Wait<'i> {
     }
 }
 
-/// Uses the first target, or the file of all clients, which is the last one.
+/// Uses the first target, or the file of all clients, which is last.
 pub(crate) fn run_once<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,
@@ -58,15 +58,14 @@ pub(crate) fn run_once<M: Machine>(
     Ok(Ran { sample, network_percent })
 }
 
-/// Does a job of another crate, by its description and time of start.
+/// The job's description and time of start.
 pub type Perform<'p> = &'p mut dyn FnMut(&str, Option<Nanos>) -> Result<String, Failure>;
 
-/// For commands without jobs.
 pub fn no_jobs(_job: &str, _start: Option<Nanos>) -> Result<String, Failure> {
     Err(Error::Unsupported("this command has no jobs".into()).into())
 }
 
-/// Follows rank 0 until it ends; jobs go to `perform`. Fails if rank 0 is gone, or on an interrupt.
+/// Jobs go to `perform`. Fails if rank 0 is gone, or on an interrupt.
 pub fn follow<M: Machine>(
     group: &impl Group,
     machine: &M,
@@ -107,7 +106,7 @@ pub fn follow<M: Machine>(
     }
 }
 
-/// Tells rank 0 that this rank has removed its files.
+/// Tells rank 0 that this rank's files are removed.
 pub fn say_finished(group: &impl Group) -> Result<(), GroupError> {
     send(group, 0, &Answer::Finished)
 }
@@ -153,7 +152,6 @@ fn open<'m, M: Machine>(
     }
 }
 
-/// Returns whether all ranks may write.
 fn checked(
     group: &impl Group,
     result: Result<(), Failure>,

@@ -6,18 +6,17 @@ use std::time::{Duration, Instant};
 
 const CHECK: Duration = Duration::from_millis(20);
 
-/// Processes started together. Only one thread uses the group; messages between two ranks arrive in
-/// order.
+/// One thread uses it; messages between two ranks arrive in order.
 pub trait Group {
-    /// Starts at 0.
+    /// From 0.
     fn rank(&self) -> usize;
 
     fn size(&self) -> usize;
 
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
-    /// Returns `None` if no message arrives; fails if the rank is gone. In a wait of several parts,
-    /// `began` is the start of the first.
+    /// `None` if no message arrives; fails if the rank is gone. `began` is the start of the first
+    /// of several waits.
     fn receive_until(
         &self,
         from: usize,
@@ -38,14 +37,13 @@ pub enum GroupError {
     Stuck,
 }
 
-/// Sends a message as JSON.
 pub fn send(group: &impl Group, to: usize, message: &impl Serialize) -> Result<(), GroupError> {
     let bytes = serde_json::to_vec(message)
         .map_err(|error| GroupError::Unexpected { from: group.rank(), why: error.to_string() })?;
     group.send(to, &bytes)
 }
 
-/// Waits for JSON. Fails if `waits` returns false, or the rank is gone or sent something else.
+/// Fails if `waits` returns false, or the rank is gone or sent something else.
 pub fn receive<T: DeserializeOwned>(
     group: &impl Group,
     from: usize,

@@ -15,7 +15,7 @@ pub struct JobDone {
 }
 
 impl<G: Group, M: Machine> Leader<'_, G, M> {
-    /// Lets ranks do a job each, rank 0 by `own`; answers keep the order. `together`: all begin at
+    /// A job for each rank, rank 0's by `own`; answers keep the order. `together`: all begin at
     /// once. Fails on a lost rank, an interrupt, or failed jobs, by name.
     pub fn jobs(
         &mut self,

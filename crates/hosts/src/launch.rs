@@ -8,7 +8,6 @@ const VARIABLES: [(&str, &str, &str); 3] = [
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"),
 ];
 
-/// Several processes started together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     /// `mpirun` or `srun`.
@@ -18,7 +17,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Reads the environment; `None` for a single process.
+    /// `None` for a single process.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
         let number = |name: &str| variable(name)?.trim().parse::<usize>().ok();
         let launch = VARIABLES.iter().find_map(|&(size, rank, launcher)| {
@@ -27,7 +26,6 @@ impl Launch {
         launch.filter(|launch| launch.processes > 1)
     }
 
-    /// Returns whether this process speaks for all.
     pub fn leads(&self) -> bool {
         self.rank == 0
     }

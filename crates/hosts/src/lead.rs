@@ -25,7 +25,6 @@ const ATTEMPTS: u64 = 3;
 
 const ANY_RANK: &str = "a rank";
 
-/// Why the work of all ranks ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing was written.
@@ -42,13 +41,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the command line is at fault.
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused(all) if all.iter().all(|(_, failure)| failure.usage))
     }
 }
 
-/// Shows `rank 1 (b), rank 2 (c): no space`: a reason of several ranks appears once.
+/// `rank 1 (b), rank 2 (c): no space`: a reason of several ranks appears once.
 fn each(all: &[(String, Failure)]) -> String {
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for (who, failure) in all {
@@ -61,7 +59,6 @@ fn each(all: &[(String, Failure)]) -> String {
     said.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Rank 0 with its group.
 pub struct Leader<'a, G: Group, M: Machine> {
     pub(crate) group: &'a G,
     pub(crate) machine: &'a M,
@@ -78,19 +75,18 @@ pub struct Leader<'a, G: Group, M: Machine> {
     is_stuck: bool,
 }
 
-/// The targets of all ranks.
 pub struct OpenGroup<'m, M: Machine> {
     runner: Runner<'m, M>,
     /// By rank.
     pub facts: Vec<Vec<TargetFacts>>,
-    /// All see rank 0's directory; `None` if the target is not one.
+    /// `None` if the target is not a directory.
     pub same_directory: Option<bool>,
     /// Ranks that do not see rank 0's directory.
     pub elsewhere: Vec<String>,
 }
 
 impl<M: Machine> OpenGroup<'_, M> {
-    /// Returns all targets as one, as large as the smallest.
+    /// As one target, as large as the smallest.
     pub fn target_facts(&self) -> TargetFacts {
         let first = || self.facts.iter().filter_map(|own| own.first());
         let mut all = self.facts[0][0].clone();
@@ -105,7 +101,7 @@ impl<M: Machine> OpenGroup<'_, M> {
 }
 
 impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
-    /// Fails if a rank does not answer or has another version.
+    /// Fails if a rank has another version.
     pub fn meet(
         group: &'a G,
         machine: &'a M,
@@ -191,7 +187,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.machine
     }
 
-    /// Returns each rank's kernel and process number.
     pub fn processes(&self) -> &[(String, u32)] {
         &self.processes
     }
@@ -211,8 +206,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         request
     }
 
-    /// Writes nothing before all ranks have checked their requests. Errors name all ranks that
-    /// refused or failed.
+    /// Writes nothing before all ranks have checked their requests. Errors name all that refused or
+    /// failed.
     pub fn open(
         &mut self,
         requests: &[RunRequest],
@@ -329,8 +324,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Returns the ranks that do not see a file that rank 0 makes; `unique` differs between calls.
-    /// Fails if no file can be made, or a rank is lost.
+    /// Returns ranks that do not see a file that rank 0 makes; `unique` differs between calls.
     pub fn look(&mut self, directory: &Path, unique: u64) -> Result<Vec<String>, Error> {
         let made = Made::in_directory(directory, unique).map_err(|error| {
             let error = MachineError::io("cannot make a file in", directory)(error);
@@ -349,8 +343,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Makes one run on some ranks (the first is rank 0) with one start. Fails on a lost rank, an
-    /// interrupt, or failed runs, by name.
+    /// On some ranks (the first is rank 0), with one start. Fails on a lost rank, an interrupt, or
+    /// failed runs, by name.
     pub fn run(
         &mut self,
         open: &mut OpenGroup<'a, M>,
@@ -459,8 +453,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.clients[rank].clock_error_ns = offset.error_ns;
     }
 
-    /// After an interrupt, waits until the other ranks have removed their files: a launcher kills
-    /// them as soon as one has ended.
+    /// After an interrupt, waits until other ranks have removed their files: a launcher kills them
+    /// as soon as one has ended.
     pub fn finish(&mut self) {
         let living = (1..self.group.size()).filter(|rank| !self.lost.contains(rank));
         let living: Vec<usize> = living.collect();

@@ -1,5 +1,5 @@
-//! The same work on many hosts. A [`Group`] exchanges messages over MPI (feature `mpi`) or between
-//! threads. Rank 0 is the [`Leader`], the others [`follow()`]; [`merge()`] makes one run of all.
+//! A [`Group`] exchanges messages over MPI (feature `mpi`) or between threads. Rank 0 is the
+//! [`Leader`], the others [`follow()`]; [`merge()`] makes one run of all.
 
 mod clock;
 mod curve;

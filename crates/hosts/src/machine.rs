@@ -18,7 +18,7 @@ use workload::Workload;
 
 const MIN_BYTES: u64 = MIB;
 
-/// Takes one rank of each host, then the second of each, and so on.
+/// One rank of each host, then the second of each, and so on.
 pub fn joining_order(clients: &[Client]) -> Vec<usize> {
     let place = |index: usize| {
         let own = &clients[index].host;
@@ -29,15 +29,14 @@ pub fn joining_order(clients: &[Client]) -> Vec<usize> {
     order
 }
 
-/// Ranks that run the same workloads at once; rank 0 is this process.
+/// Ranks run the same workloads at once; rank 0 is this process.
 pub struct GroupMachine<'a, G: Group, M: Machine> {
     leader: RefCell<Leader<'a, G, M>>,
     machine: &'a M,
     order: Vec<usize>,
-    /// Every rank checks them before anything is written.
     workloads: Vec<Workload>,
     files: Files,
-    /// How the ranks divide the file that all use, or why there is none.
+    /// How ranks divide the file that all use, or why there is none.
     one_file: RefCell<std::result::Result<SharedFile, String>>,
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,
@@ -58,7 +57,6 @@ struct Seen {
     elsewhere: Vec<String>,
 }
 
-/// The open targets of all ranks.
 pub struct GroupTarget<'a, M: Machine> {
     open: Rc<RefCell<OpenGroup<'a, M>>>,
 }
@@ -80,19 +78,19 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Lets every rank check these before anything is written.
+    /// Every rank checks these before anything is written.
     #[must_use]
     pub fn checking(self, workloads: &[Workload]) -> Self {
         GroupMachine { workloads: workloads.to_vec(), ..self }
     }
 
-    /// Makes all ranks use one file, the target.
+    /// All ranks use one file, the target.
     #[must_use]
     pub fn sharing(self, shared: SharedFile) -> Self {
         GroupMachine { files: Files::One(shared), one_file: RefCell::new(Ok(shared)), ..self }
     }
 
-    /// Makes one more file in the target's directory, for all ranks.
+    /// Adds a file in the target's directory, for all ranks.
     #[must_use]
     pub fn with_one_file(self) -> Self {
         GroupMachine { files: Files::OwnAndOne, ..self }
@@ -106,7 +104,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Returns the ranks, with their clocks at the last run.
+    /// With the clocks at the last run.
     pub fn clients(&self) -> Clients {
         Clients {
             ranks: self.leader.borrow().clients().to_vec(),
@@ -131,14 +129,14 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         warnings
     }
 
-    /// Returns why the ranks ended early, and whether one is lost.
+    /// Why the ranks ended early, and whether one is lost.
     pub fn finish(self) -> (Option<GroupError>, bool) {
         let mut leader = self.leader.into_inner();
         leader.finish();
         (self.ended.into_inner(), leader.has_lost())
     }
 
-    /// Returns why the ranks ended early.
+    /// Why the ranks ended early.
     pub fn ended(&self) -> Option<String> {
         self.ended.borrow().as_ref().map(ToString::to_string)
     }
@@ -249,7 +247,6 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
     }
 }
 
-/// Warns if several clients share a host.
 pub fn shared_hosts(clients: &[Client]) -> Option<String> {
     let hosts = hosts(clients).len();
     (hosts < clients.len()).then(|| {

@@ -1,4 +1,4 @@
-//! The rate of a run on many ranks is that of the window in which all work.
+//! The rate of many ranks is that of the window in which all work.
 
 use crate::curve::Curve;
 use ::machine::{CpuTimes, DeviceUse, Figure, Nanos, Reap, Usage, Waits, Warning};
@@ -17,7 +17,6 @@ pub struct ClientRun {
     pub network_percent: Option<f64>,
 }
 
-/// Runs that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{first} had ended before {last} began: at no time did all clients work; make the runs longer (--runtime)"
@@ -32,7 +31,7 @@ fn ramp_ns(workload: &Workload, options: Options) -> Nanos {
     options.ramp_ns.max(learning)
 }
 
-/// Fails if one run had ended before another began; panics without runs.
+/// Panics without runs.
 pub fn merge(
     runs: &[ClientRun],
     clients: &[Client],
@@ -136,7 +135,7 @@ fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSampl
     }
 }
 
-/// Returns reads, writes.
+/// Reads, writes.
 pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [Histogram; 2] {
     let mut all = [Histogram::new(), Histogram::new()];
     for sample in samples {
@@ -145,7 +144,7 @@ pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [His
     all
 }
 
-/// Adds up everything but the times.
+/// All but the times.
 fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     let samples = || runs.iter().map(|run| &run.sample);
     let requests: u64 = samples().map(|sample| sample.requests).sum();
@@ -173,7 +172,7 @@ fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     }
 }
 
-/// What the kernel counts for the whole computer is the same for all ranks of a host.
+/// Ranks of a host have the same kernel counts of the whole computer.
 fn by_host<'a>(runs: &'a [ClientRun], clients: &[Client]) -> Vec<Vec<&'a ClientRun>> {
     let mut hosts: Vec<(&str, Vec<&ClientRun>)> = Vec::new();
     for run in runs {

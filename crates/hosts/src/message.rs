@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use workload::Workload;
 
-/// The first message of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Must be the same for all.
@@ -75,7 +74,6 @@ pub(crate) struct Marker {
     pub(crate) content: String,
 }
 
-/// An error of a rank, as it travels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub message: String,

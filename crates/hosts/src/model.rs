@@ -53,7 +53,7 @@ fn shared(rates: &Rates) -> Option<Fitted> {
     fits.min_by(|a, b| a.error(rates).total_cmp(&b.error(rates)))
 }
 
-/// Fits a line to clients / rate; each point has the same relative weight.
+/// Fits a line to clients / rate, with equal relative weights.
 fn waiting(rates: &Rates) -> Option<Fitted> {
     let weight = |&(clients, rate): &(f64, f64)| (rate / clients).powi(2);
     let sum = |of: &dyn Fn(f64, f64) -> f64| {

@@ -29,7 +29,7 @@ const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2
 const NAP_SHARE: u32 = 64;
 
 /// Only one thread calls MPI. Open MPI 4.1 may abort within a call if the connection to a dead rank
-/// breaks, and then wait until the launcher kills the process; meanwhile the rank's owner can save
+/// breaks, and wait until the launcher kills the process; meanwhile the rank's owner can save
 /// results and remove files.
 pub struct MpiRank {
     rank: usize,
@@ -51,8 +51,8 @@ enum Call {
 }
 
 impl MpiRank {
-    /// Initialises MPI; fails if it was initialised before or lets no other thread run. An
-    /// interrupt ends the wait for a rank that takes no message.
+    /// Fails if MPI was initialised before or lets no other thread run. An interrupt ends the wait
+    /// for a rank that takes no message.
     pub fn new(is_interrupted: fn() -> bool) -> Result<MpiRank, String> {
         let (calls, orders) = channel();
         let (answer, answers) = channel();

@@ -1,5 +1,5 @@
-//! How long waits may last after the user's interrupt. A launcher kills processes about a second
-//! after it asked them to end.
+//! Waits after the user's interrupt: a launcher kills processes about a second after it asked them
+//! to end.
 
 use std::time::Duration;
 

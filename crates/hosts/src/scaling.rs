@@ -13,8 +13,8 @@ use workload::metadata::Operation;
 /// From this share of n times one client's rate, n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
 
-/// Clients faster together than this many times their own rate were disturbed in the run of one
-/// client: such rates show no limit.
+/// Clients faster together than this many times their own rate show no limit: the run of one client
+/// was disturbed.
 const IMPOSSIBLE: f64 = 1.15;
 
 const BUSY_PERCENT: f64 = 90.0;
@@ -22,7 +22,7 @@ const BUSY_PERCENT: f64 = 90.0;
 /// The rest of a link's speed goes to headers and pauses of the protocol.
 const LINK_PERCENT: f64 = 85.0;
 
-/// Returns one for each workload measured with several numbers of clients.
+/// One for each workload measured with several numbers of clients.
 pub fn scalings(points: &[Point]) -> Vec<Scaling> {
     let mut questions: Vec<Question> = Vec::new();
     for question in points.iter().filter_map(of_any_clients) {
@@ -187,8 +187,8 @@ fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
         .collect()
 }
 
-/// Returns whether the median client is about as fast as one by itself. If not, all share a limit,
-/// and a faster client would only take from the others.
+/// False if the median client is slower than one by itself: then all share a limit, and a faster
+/// client would only take from the others.
 fn are_others_free(steps: &[ScalingStep], most: &PointClients) -> bool {
     let alone = steps.first().filter(|step| step.clients == 1);
     let rates: Vec<f64> = most.each.iter().map(|one| one.throughput_bytes_per_s).collect();

@@ -2,12 +2,11 @@
 
 use workload::{ClientFiles, Pattern, Workload};
 
-/// The division of a file between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedFile {
-    /// First byte of the divided part.
+    /// First byte of the part.
     pub start: u64,
-    /// Bytes of the divided part.
+    /// Bytes of the part.
     pub whole: u64,
     /// Bytes of the largest request.
     pub request: u64,
@@ -18,7 +17,6 @@ pub struct SharedFile {
 }
 
 impl SharedFile {
-    /// Returns the bytes of one rank's part.
     pub fn each(&self, ranks: u64) -> u64 {
         self.whole / ranks / self.request * self.request
     }

@@ -4,14 +4,13 @@ use crate::group::{Group, GroupError};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Instant;
 
-/// A thread that talks to the others of its process.
 pub struct ThreadRank {
     rank: usize,
     to: Vec<Sender<Vec<u8>>>,
     from: Vec<Receiver<Vec<u8>>>,
 }
 
-/// Makes a rank for each thread. A dropped rank is gone for the others.
+/// A dropped rank is gone for the others.
 pub fn thread_group(size: usize) -> Vec<ThreadRank> {
     let mut ranks: Vec<ThreadRank> =
         (0..size).map(|rank| ThreadRank { rank, to: Vec::new(), from: Vec::new() }).collect();

@@ -189,7 +189,6 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     out
 }
 
-/// Shows the conclusion and the main measure.
 pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -246,7 +245,7 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// Formats for a pull request, with folded tables.
+/// Folds tables, for a pull request.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("### {} → {}\n\n", escaped(&comparison.a), escaped(&comparison.b));
     for (place, sentence) in comparison.sentences.iter().enumerate() {
@@ -303,10 +302,6 @@ struct View {
     runs: Option<plot::changes::Changes>,
 }
 
-/// Renders a self-contained page.
-///
-/// # Errors
-/// A bug in a template.
 pub fn html(comparison: &Comparison) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("compare.html", include_str!("../templates/compare.html"))?;

@@ -93,10 +93,6 @@ fn view(side: &Side, measure: Measure) -> View {
     }
 }
 
-/// Renders a page of figures and a table.
-///
-/// # Errors
-/// A bug in a template.
 pub fn html(side: &Side, program: &Program) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("foreign.html", include_str!("../templates/foreign.html"))?;

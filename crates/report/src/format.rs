@@ -9,7 +9,7 @@ use results::{
     Varied,
 };
 
-/// Returns at most five characters: `950`, `12.6k`, `1.23M`.
+/// At most five characters: `950`, `12.6k`, `1.23M`.
 pub(crate) fn short_count(value: f64) -> String {
     match value.abs() {
         v if v < 999.5 => trim_zeros(&significant(value, 3)),
@@ -27,7 +27,7 @@ pub(crate) fn trim_zeros(text: &str) -> String {
     }
 }
 
-/// Returns bytes exactly if a unit fits, else rounded.
+/// Exact if a unit fits, else rounded.
 pub(crate) fn size(bytes: f64) -> String {
     if bytes >= 0.0 && bytes.fract() == 0.0 && bytes < 9e15 {
         let bytes = bytes as u64;
@@ -72,7 +72,7 @@ pub(crate) fn range(low: &str, high: &str) -> String {
     }
 }
 
-/// Returns half of the interval in percent of the value: `± 2.1 %`.
+/// Half of the interval in percent of the value: `± 2.1 %`.
 pub(crate) fn plus_minus(value: f64, interval: Option<[f64; 2]>) -> Option<String> {
     let [low, high] = interval?;
     (value != 0.0)
@@ -211,7 +211,7 @@ pub(crate) fn fixed_span([first, last]: [Fixed; 2], before: bool, after: bool) -
     }
 }
 
-/// Returns the machine's costs, or the process's if only those are known; then the others.
+/// The machine's costs, or the process's if only those are known; then the others.
 pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostModel>) {
     costs.iter().partition(|cost| {
         cost.whose == CostScope::Machine
@@ -312,7 +312,7 @@ pub(crate) fn spent(results: &results::Results) -> String {
     format!("{points} in {}{simulated}", duration(results.elapsed_ns))
 }
 
-/// Returns `2026-02-01 13:05 UTC`.
+/// `2026-02-01 13:05 UTC`.
 pub(crate) fn date(unix_s: u64) -> String {
     // Civil date from days, after Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"
     // (2013).
@@ -333,7 +333,7 @@ pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
         .then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
 }
 
-/// Returns a logarithmic share, from a thousandth of the maximum.
+/// Logarithmic, from a thousandth of the maximum.
 pub(crate) fn bar_share(rate: f64, max: f64) -> f64 {
     const MIN: f64 = 1e-3;
     1.0 - (rate / max).clamp(MIN, 1.0).ln() / MIN.ln()
@@ -363,7 +363,7 @@ pub(crate) fn request_times(times: &RequestTimes) -> String {
     format!("of {} a request: {} (by {by}{each})", show_time(whole), stages.join(", "))
 }
 
-/// Returns `None` if the breakdown is known, or the machine is simulated.
+/// `None` if the breakdown is known, or the machine is simulated.
 pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Option<String> {
     let numbers = point.numbers.as_ref().filter(|_| !results.machine.simulated)?;
     let throttled = || results.target.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);

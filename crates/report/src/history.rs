@@ -13,7 +13,6 @@ use results::compare::Measure;
 use results::history::{Entry, Trend};
 use serde::Serialize;
 
-/// Lists the entries in the given order.
 pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     if entries.is_empty() {
         return "no entry\n".into();
@@ -42,11 +41,10 @@ fn remark(one: &Entry) -> String {
     tags + one.note.as_ref().unwrap_or(&one.command)
 }
 
-/// A trend with the changes of the machine.
 #[derive(Debug, Clone)]
 pub struct HistoryRow {
     pub trend: Trend,
-    /// The index of a reading, and what changed before it.
+    /// A reading's index, and what changed before it.
     pub machine: Vec<(usize, Vec<String>)>,
 }
 
@@ -117,7 +115,6 @@ fn summary(reported: &HistoryRow, measure: Measure) -> String {
     )
 }
 
-/// Draws trends as bars, with dated changes.
 pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);
@@ -259,10 +256,6 @@ fn environment() -> Result<minijinja::Environment<'static>, Error> {
     Ok(environment)
 }
 
-/// Renders a self-contained page of trends.
-///
-/// # Errors
-/// A bug in a template.
 pub fn trends_html(
     target: &str,
     all: &[HistoryRow],

@@ -46,7 +46,7 @@ fn of(point: &Point) -> Option<&PointClients> {
     point.numbers.as_ref()?.clients.as_ref()
 }
 
-/// Returns the most clients of a point, and the number of their hosts.
+/// The most clients of a point, and their hosts.
 fn all(results: &Results) -> (usize, usize) {
     let mut hosts: Vec<&str> = match &results.clients {
         Some(clients) => clients.ranks.iter().map(|one| one.host.as_str()).collect(),

@@ -1,5 +1,6 @@
 //! Pure functions of [`results::Results`] (or a [`validation::Page`]), byte for byte. Control
-//! characters never reach a terminal and markup never a page, whatever names contain.
+//! characters never reach a terminal, nor markup a page, whatever names contain. Pages need no
+//! network.
 
 mod advice;
 mod classic;

@@ -9,7 +9,7 @@ use results::{Point, Question, Results};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
-/// All are gauges: the collector's parser lacks newer types, and a single command has no counter.
+/// Only gauges: the collector's parser lacks newer types, and a single command has no counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gauge {
     Throughput,
@@ -53,7 +53,7 @@ const PREFIX: &str = "halfpower";
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Metrics of one or several targets.
+/// Of one or several targets.
 #[derive(Debug)]
 pub struct OpenMetrics {
     registry: Registry,
@@ -79,7 +79,6 @@ impl Default for OpenMetrics {
 }
 
 impl OpenMetrics {
-    /// Returns all metrics' full names.
     pub fn names() -> Vec<String> {
         let name = |(_, name, unit, _): &(Gauge, &str, &str, &str)| match *unit {
             "" => format!("{PREFIX}_{name}"),
@@ -95,7 +94,7 @@ impl OpenMetrics {
         }
     }
 
-    /// Adds the peaks of a study, or every point of another command.
+    /// The peaks of a study, or every point of another command.
     pub fn add(&mut self, results: &Results) {
         let target = vec![("target", results.target.name.clone())];
         let shown: Vec<&Point> = match &results.answer {
@@ -129,7 +128,6 @@ impl OpenMetrics {
         self.set(Finished, &target, ended);
     }
 
-    /// Adds a check's verdict.
     pub fn add_check(&mut self, results: &Results, comparison: &Comparison, slower: bool) {
         let target = vec![("target", results.target.name.clone())];
         self.set(Slower, &target, f64::from(u8::from(slower)));
@@ -141,10 +139,6 @@ impl OpenMetrics {
         }
     }
 
-    /// Formats the metrics.
-    ///
-    /// # Errors
-    /// The text cannot be formatted.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

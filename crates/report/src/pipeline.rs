@@ -37,8 +37,8 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// Keeps at most `most` stages, the narrowest. The load generator is left out: no other program
-    /// passes it.
+    /// The narrowest stages, at most `most`, without the load generator: no other program passes
+    /// it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]
@@ -79,7 +79,7 @@ impl Pipeline {
 }
 
 impl Column {
-    /// Returns 0 at the left edge, 1 at the right.
+    /// 0 at the left edge, 1 at the right.
     pub(crate) fn place(&self, rate: f64) -> f64 {
         let share = rate / self.edge;
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -131,7 +131,7 @@ fn column(stages: &[Stage], overview: &Overview, op: OpKind) -> Option<Column> {
     Some(Column { op, edge, plain })
 }
 
-/// Returns the width relative to the right edge, for the slower operation; 0 for the limit.
+/// Relative to the right edge, for the slower operation; 0 for the limit.
 fn width(stage: &Stage, columns: &[Column]) -> f64 {
     let widths = columns.iter().filter_map(|column| {
         let cell = cell(rate(stage, column.op));

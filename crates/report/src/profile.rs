@@ -127,7 +127,6 @@ fn studied(verdict: &Verdict) -> String {
     format!("{what} {}, {}", verdict.target, date(verdict.studied_unix_s))
 }
 
-/// Shows the verdict.
 pub fn terminal(verdict: &Verdict, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::from("\n");
@@ -248,10 +247,6 @@ fn sizes(profile: &Profile) -> Table {
     }
 }
 
-/// Renders a page that needs no network.
-///
-/// # Errors
-/// A bug in a template.
 pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, Error> {
     let waited: Vec<(String, f64)> = profile
         .files

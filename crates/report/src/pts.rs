@@ -25,7 +25,6 @@ fn notice(result: &PtsResult) -> Option<String> {
     Some(format!("Not to the specification: {why}."))
 }
 
-/// Shows conclusions and the measurement matrix.
 pub fn terminal(result: &PtsResult, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -58,7 +57,6 @@ pub fn terminal(result: &PtsResult, width: usize, colour: bool) -> String {
     out
 }
 
-/// Shows a test's plan, for `--dry-run`.
 pub fn plan(plan: &PtsPlan, estimate: &Estimate, width: usize, colour: bool) -> String {
     let time = |seconds: [f64; 2]| {
         let [low, high] = seconds.map(|end| if end == 0.0 { "-".to_owned() } else { span(end) });

@@ -23,8 +23,8 @@ impl Versions {
     }
 }
 
-/// The experiment that would refute the limit is the first to go, then the trial, at last the
-/// figures in brackets.
+/// The experiment that would refute the limit goes first, then the trial, at last the figures in
+/// brackets.
 pub(crate) fn limit(limit: &Limit) -> Versions {
     let mut clauses = limit.clauses();
     clauses.extend(limit.would_refute.clone());

@@ -16,7 +16,6 @@ pub struct Cliff {
     pub sentence: String,
 }
 
-/// A rate over file sizes (rows) and record sizes (columns).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
     pub title: String,
@@ -50,8 +49,6 @@ struct Row {
     after_cliff: bool,
 }
 
-/// # Errors
-/// As [`surfaces`].
 pub fn of_iozone(results: &Results, own: &iozone::IozoneResult) -> Result<String, Error> {
     let all: Vec<Surface> = own.surfaces.iter().map(|surface| drawn(surface, own)).collect();
     surfaces(results, &all)
@@ -89,10 +86,6 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
     }
 }
 
-/// Renders a page of surfaces.
-///
-/// # Errors
-/// A bug in a template.
 pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("surfaces.html", include_str!("../templates/surfaces.html"))?;

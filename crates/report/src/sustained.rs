@@ -49,7 +49,6 @@ fn wrote(result: &SustainedResult) -> String {
     )
 }
 
-/// Shows answer, levels and warnings.
 pub fn terminal(result: &SustainedResult, width: usize, colour: bool) -> String {
     let mut out = String::new();
     let width = width.max(40);
@@ -73,7 +72,7 @@ pub fn terminal(result: &SustainedResult, width: usize, colour: bool) -> String 
     out
 }
 
-/// A row for each point, for spreadsheets.
+/// A row for each point.
 pub fn csv(result: &SustainedResult) -> String {
     let mut out =
         "from_s,served_s,from_bytes,bytes,requests,throughput_bytes_per_s,p99_ns,temperature_c\n"

@@ -24,7 +24,6 @@ fn warnings(tuning: &Tuning, width: usize, colour: bool) -> String {
     out
 }
 
-/// Shows the trials with their values and time.
 pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = warnings(tuning, width, colour);
@@ -91,7 +90,6 @@ fn planned(steps: &[tune::Step]) -> Vec<String> {
         .to_vec()
 }
 
-/// Shows conclusions, all trials, the lines to keep and the commands.
 pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = warnings(tuning, width, colour);

@@ -7,10 +7,9 @@ use minijinja::value::Value;
 use results::Figure;
 use serde::Serialize;
 
-/// A page of comparisons.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// Such as `validate`.
+    /// As `validate`.
     pub kind: String,
     pub title: String,
     pub about: String,
@@ -18,7 +17,6 @@ pub struct Page {
     pub sections: Vec<Section>,
 }
 
-/// A section of text, drawings and tables.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     pub title: String,
@@ -43,10 +41,6 @@ struct SectionView {
     tables: Vec<Table>,
 }
 
-/// Renders a self-contained page.
-///
-/// # Errors
-/// A bug in a template.
 pub fn page(page: &Page) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("validation.html", include_str!("../templates/validation.html"))?;

@@ -27,7 +27,7 @@ impl Page {
     }
 }
 
-/// Returns broken links as `page: link`; does not visit other sites.
+/// As `page: link`; does not visit other sites.
 pub(crate) fn broken(site: &Path) -> Result<Vec<String>> {
     let mut pages = BTreeMap::new();
     read_pages(site, &mut pages)?;

@@ -13,7 +13,7 @@ const DOCS: &str = "docs";
 const REPOSITORY: &str = "repository";
 
 /// Adds linked Markdown files outside `docs/` as chapters at the end, and adapts the links. Returns
-/// the other linked files, by their path in the repository, with their place in the site.
+/// other linked files: path in the repository, place in the site.
 pub(crate) fn complete(book: &mut Book, repository: &Path) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let mut linked = Linked { repository, pages: Vec::new(), files: BTreeMap::new() };
     let mut failed = None;
@@ -71,7 +71,7 @@ impl Linked<'_> {
         Ok(changed)
     }
 
-    /// Returns `None` if the link needs no change.
+    /// `None` if the link needs no change.
     fn target(&mut self, link: &str, from: &Path) -> Result<Option<String>> {
         let (name, anchor) =
             link.split_once('#').map_or((link, None), |(name, anchor)| (name, Some(anchor)));

@@ -98,7 +98,7 @@ fn target_name(targets: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// Returns the trace's first replay by default: a later one may be slower already.
+/// By default the first: a later one may be slower already.
 fn baseline(
     history: &History,
     named: Option<i64>,

@@ -21,7 +21,7 @@ use results::compare::{Comparison, FailIf, WORTH_PERCENT};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// The exit code if a `--fail-if` condition is met.
+/// Exit code if a `--fail-if` condition is met.
 pub(crate) const FAILED: u8 = 3;
 
 struct Outputs {

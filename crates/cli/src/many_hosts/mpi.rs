@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use study::Plan;
 use workload::{Pattern, Workload};
 
-/// All ranks must have this version; the label makes it easy to find in the program.
+/// All ranks must have this version; the label makes it easy to find.
 static VERSION: &str = concat!("halfpower-hosts-version ", env!("CARGO_PKG_VERSION"));
 
 type Ranks<'a> = GroupMachine<'a, MpiRank, Host>;

@@ -58,7 +58,7 @@ impl FirstRound {
     }
 }
 
-/// `time_ns` is `None` on a simulated machine, whose rounds do not differ. A failure is a warning:
+/// `time_ns` is `None` on a simulated machine, whose rounds do not differ. A failure only warns:
 /// the study is complete without these rates.
 pub(crate) fn add_to_study(
     context: &Context,

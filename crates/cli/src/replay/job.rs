@@ -81,8 +81,8 @@ impl ReplayJob {
         self.targets.iter().any(|target| is_twin(target))
     }
 
-    /// Calls `on_run` with the number of each run, from 1. A simulated machine is new each time,
-    /// with empty caches.
+    /// Calls `on_run` with each run's number, from 1. A simulated machine starts each with empty
+    /// caches.
     pub(crate) fn run(
         &self,
         context: &Context,

@@ -21,7 +21,7 @@ pub(super) fn json<T: Serialize>(kind: &'static str, content: &T) -> Result<Stri
         .map_err(|error| Failure::Run(format!("cannot write the results as JSON: {error}")))
 }
 
-/// Call this before anything is computed.
+/// Call before anything is computed.
 pub(super) fn directory<'a>(
     context: &'a Context,
     path: Option<&'a PathBuf>,

@@ -16,7 +16,7 @@ use twin::Setup;
 use twin::description::Drive;
 use workload::Pattern;
 
-/// Larger requests only add the overall rate, at the price of long simulations.
+/// Larger requests only add the overall rate, and take long to simulate.
 const LARGEST_REQUEST: u32 = 4 << 20;
 
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
@@ -139,8 +139,8 @@ struct Chosen {
     merged: usize,
 }
 
-/// Returns points that a single volume without a cache can reproduce: direct, at full speed, over a
-/// whole written target. Runs of one workload become their median.
+/// Points that a single volume without a cache can reproduce: direct, at full speed, over a whole
+/// written target. Runs of one workload become their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;

@@ -229,8 +229,8 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// Returns what has no bar and is off: curves not given, and phases of table 4 and PostMark's parts
-/// beyond [`OFF`].
+/// What has no bar and is off: curves not given, and phases of table 4 and PostMark's parts beyond
+/// [`OFF`].
 fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let curves = validation.groups.iter().flat_map(|group| &group.curves);
     let given = |name: &str| validation.figure(name).is_none_or(|figure| figure.given);

@@ -42,7 +42,7 @@ impl BlockTrace {
         Ok(BlockTrace { instance, disks, own })
     }
 
-    /// Returns times of the program's own requests, then of all. `at` converts kernel time.
+    /// Own requests, then all; `at` converts kernel time.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.instance.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.instance.path("trace"))?);

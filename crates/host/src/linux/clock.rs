@@ -81,7 +81,7 @@ impl Time for Clock {
     }
 }
 
-/// Returns the closest of several pairs, as interrupts come between.
+/// The closest of several pairs: interrupts come between.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();

@@ -59,7 +59,7 @@ pub struct CpuMeter {
     tick_ns: Nanos,
 }
 
-/// Counts from an arbitrary start: use only differences.
+/// From an arbitrary start: use only differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
     pub at_ns: Nanos,
@@ -85,7 +85,6 @@ pub struct IdleBaseline {
 impl IdleBaseline {
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
-    /// Warns that other programs make CPU time uncertain.
     pub fn warning(&self) -> Option<Warning> {
         // An idle system's housekeeping uses less than a tenth of a CPU.
         (self.busy_processors > 0.1).then(|| {
@@ -98,7 +97,6 @@ impl IdleBaseline {
 }
 
 impl CpuMeter {
-    /// Fails if `/proc/stat` cannot be read.
     pub fn open(roots: &Roots) -> Result<Self> {
         let tasks = super::facts::cgroup_v1_root(roots, "cpuacct")
             .and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
@@ -114,7 +112,6 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// Fails without a `cpu` line in `/proc/stat`.
     pub fn read(&self) -> Result<CpuSnapshot> {
         let mut buffer = [0; READ_BYTES];
         let text = self.stat.read(&mut buffer)?;
@@ -201,7 +198,7 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// Counts since the start of this process.
+/// Since this process's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
     pub context_switches: u64,
@@ -229,7 +226,6 @@ impl ProcessCounts {
     }
 }
 
-/// Meters several devices together.
 pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
@@ -243,7 +239,7 @@ pub struct DeviceSnapshot {
     /// As `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
-    /// Summed over devices; sampled at the scheduler tick, which overstates many short requests.
+    /// Sampled at the scheduler tick, which overstates many short requests.
     pub busy_ms: u64,
     pub weighted_ms: u64,
     /// As `reads` (Linux 4.18 and later).
@@ -253,8 +249,7 @@ pub struct DeviceSnapshot {
 }
 
 impl DeviceMeter {
-    /// Opens devices or partitions by kernel name (`sda1`); [`Error::Unsupported`] if counters are
-    /// switched off.
+    /// Takes kernel names (`sda1`); [`Error::Unsupported`] if counters are switched off.
     pub fn open<S: AsRef<str>>(roots: &Roots, names: &[S]) -> Result<Self> {
         let mut gauges = Vec::with_capacity(names.len());
         for name in names {
@@ -272,7 +267,6 @@ impl DeviceMeter {
         Ok(Self { gauges })
     }
 
-    /// Fails if a device is gone.
     pub fn read(&self) -> Result<DeviceSnapshot> {
         let mut sum =
             DeviceSnapshot { devices: self.gauges.len() as u64, ..DeviceSnapshot::default() };
@@ -324,7 +318,7 @@ pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// I/O since the start of this process, ended threads included.
+/// Since this process's start, ended threads included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
     /// From block devices.
@@ -359,7 +353,7 @@ impl ProcessIoMeter {
 }
 
 impl ProcessIo {
-    /// Returns bytes read and written, as [`machine::Usage::block_bytes`].
+    /// As [`machine::Usage::block_bytes`].
     pub fn since(&self, before: &ProcessIo) -> (u64, u64) {
         (
             self.read_bytes.saturating_sub(before.read_bytes),

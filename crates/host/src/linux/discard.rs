@@ -48,7 +48,7 @@ fn device(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Reserves the space again, so that later writes cannot run out of it.
+/// Reserves the space again, so that later writes find room.
 fn punch(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, from, bytes)?;
     match fallocate(file, FallocateFlags::empty(), from, bytes) {

@@ -34,7 +34,6 @@ use worker::FileWorker;
 /// Names are `halfpower-MARK.files`; the creator holds a lock on the directory.
 const SUFFIX: &str = ".files";
 
-/// Whole files on this computer.
 pub struct HostFiles {
     clock: Clock,
     cpu: Option<CpuMeter>,
@@ -43,7 +42,6 @@ pub struct HostFiles {
 }
 
 impl HostFiles {
-    /// Opens the counters that this kernel has.
     pub fn new() -> Self {
         let roots = Roots::default();
         HostFiles {
@@ -242,8 +240,8 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Removes directories of killed runs, with our mark and no lock. Returns their number; other
-/// programs' files stay, as [`crate::cleanup()`] reports.
+/// Removes killed runs' directories, which have our mark and no lock; other programs' files stay,
+/// as [`crate::cleanup()`] reports.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };

@@ -1,7 +1,7 @@
 //! A guest reports free memory to its hypervisor (virtio 1.2, section 5.5.6.7), which must find
 //! each page again at its next use. A page cache that grows into it fills at a fifteenth of its
-//! usual rate (docs/performance.md), depending on the seconds before the run. So a run that fills
-//! the cache first uses as much memory.
+//! usual rate (docs/performance.md), depending on the seconds before. So a run that fills the cache
+//! first uses as much memory.
 
 use super::facts::Roots;
 use super::sys;
@@ -25,8 +25,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
-/// A pass this much faster than the last asks for another: the kernel uses different pages each
-/// time.
+/// A pass this much faster than the last asks for another, as the kernel uses different pages.
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
@@ -39,7 +38,7 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// First reads as much as the range lacks of `wanted` bytes. Returns a sentence if memory had been
+/// First reads what the range lacks of `wanted` bytes; returns a sentence if memory had been
 /// reclaimed.
 pub(crate) fn drop_cache(
     file: &File,
@@ -73,7 +72,7 @@ pub(crate) fn drop_cache(
     })
 }
 
-/// Returns bytes per second.
+/// Bytes per second.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();

@@ -1,5 +1,5 @@
 //! Acquires existing files and devices for writing: only if unused, and so that no other program
-//! can start to use them.
+//! can start using them.
 
 use super::owned_file::reopen;
 use super::{facts, sys};
@@ -29,9 +29,8 @@ pub(super) type Identity = (u64, u64, u64);
 /// Other programs may close late: a refused run, or the kernel after a program's end.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Holds a device exclusively (O_EXCL), a file by its lock: no other run can write it while the
-/// result lives. A signature, or a possible use that the kernel does not show, needs the user's
-/// confirmation.
+/// Holds a device exclusively (O_EXCL), a file by its lock, while the result lives. A signature, or
+/// a possible use that the kernel does not show, needs the user's confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +120,7 @@ pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) ->
     ))
 }
 
-/// Returns possible uses; fails for a certain one. A group's processes may write the file.
+/// Possible uses; fails for a certain one. A group's processes may write the file.
 fn unused(
     file: &File,
     is_device: bool,

@@ -33,7 +33,7 @@ impl Mapping {
         self.len
     }
 
-    /// A kernel without huge pages refuses, and the buffers are as good as any program's.
+    /// A kernel without huge pages refuses; then buffers are as good as any program's.
     pub(crate) fn prefer_huge_pages(&self, skipped: usize) {
         let Some(len) = self.len.checked_sub(skipped) else { return };
         // SAFETY: the range is within the mapping, and the advice changes no byte of it.

@@ -1,7 +1,6 @@
-//! Marks a file that the user named and that is kept for reuse, in an extended attribute or a small
-//! file next to it: inode number, size and times. Programs cannot set the change time (ctime): an
-//! equal one means an unchanged file if each later change gets another, which [`Named::keep`]
-//! proves.
+//! Marks a file that the user named, kept for reuse, in an extended attribute or a small file next
+//! to it: inode number, size and times. Programs cannot set the change time (ctime): an equal one
+//! means an unchanged file if each later change gets another, which [`Named::keep`] proves.
 
 use super::sys;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};

@@ -257,7 +257,7 @@ impl Member {
         })
     }
 
-    /// Returns the file system, bytes needed, bytes free.
+    /// File system, bytes needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
@@ -434,7 +434,7 @@ fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Returns whether the device has no size, as `/dev/null` and `/dev/zero`.
+/// A device without a size, as `/dev/null` and `/dev/zero`.
 pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
 }

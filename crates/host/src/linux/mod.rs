@@ -51,7 +51,7 @@ pub use task_files::{HostTaskFile, HostTaskFiles};
 /// seconds, but not after this pause (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 
-/// Leaves files of running processes. Returns the number and bytes removed.
+/// Leaves files of running processes; returns number and bytes.
 pub fn remove_leftovers(directory: &Path) -> (u32, u64) {
     owned_file::remove_leftovers(directory)
 }
@@ -60,8 +60,7 @@ fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Identifies the monotonic clock: the kernel and the time namespace (time_namespaces(7)). Empty if
-/// unknown.
+/// The kernel and the time namespace (time_namespaces(7)) of the monotonic clock; empty if unknown.
 pub fn clock_space() -> String {
     let boot = boot_id();
     let namespace = std::fs::read_link("/proc/self/ns/time");
@@ -75,7 +74,7 @@ pub fn process_space() -> String {
     format!("{} {}", boot.trim(), numbers.display())
 }
 
-/// Counts threads in an uninterruptible kernel wait (state D, proc(5)).
+/// In an uninterruptible kernel wait (state D, proc(5)).
 pub fn waiting_threads() -> usize {
     let threads = Path::new("/proc/self/task");
     let is_waiting = |thread: &OsString| {
@@ -99,7 +98,6 @@ pub fn wear(devices: &[String]) -> Vec<machine::Wear> {
     all
 }
 
-/// This computer.
 pub struct Host {
     interrupt: &'static AtomicBool,
     meters: snapshot::MachineMeters,
@@ -117,7 +115,6 @@ impl Host {
         Host { interrupt, meters, memory_is_reclaimed, allowance: None }
     }
 
-    /// Limits the bytes written.
     #[must_use]
     pub fn allowing(self, allowance: Arc<Allowance>) -> Host {
         Host { allowance: Some(allowance), ..self }

@@ -1,5 +1,5 @@
-//! Files that halfpower creates: locked before they get a name, removed when dropped. A later run
-//! removes a killed run's generated names; other files belong to the user.
+//! Halfpower's files: locked before they get a name, removed when dropped. A later run removes a
+//! killed run's generated names; other files belong to the user.
 
 use super::mark::Named;
 use super::sys;
@@ -23,7 +23,7 @@ const ATTEMPTS: u32 = 100;
 pub(super) const SUFFIX: &str = ".tmp";
 
 /// Has a name because file systems treat an unnamed file (O_TMPFILE) differently: btrfs does not
-/// log its fsync, ext4 keeps it on the orphan list.
+/// log its fsync, ext4 puts it on the orphan list.
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
     pub(crate) path: PathBuf,
@@ -89,7 +89,7 @@ impl OwnedFile {
         sys::try_share(&self.file)
     }
 
-    /// Removes the mark before a write: if then killed, the file belongs to the user.
+    /// Removes the mark before a write: if then killed, the file is the user's.
     pub(crate) fn touch(&self) {
         if self.is_named && self.untouched.swap(false, Ordering::Relaxed) {
             self.named().unmark();
@@ -334,7 +334,7 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     })
 }
 
-/// Returns the size for reuse; `None` if the file is the user's, or in use.
+/// The size for reuse; `None` if the file is the user's, or in use.
 pub fn kept_bytes(path: &Path) -> Option<u64> {
     kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }

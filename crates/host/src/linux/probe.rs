@@ -37,8 +37,8 @@ pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     Err(last.map_or_else(|| "direct I/O fails".into(), refused))
 }
 
-/// Zeros may be holes or trimmed space, which the device does not read. Leaves the page cache
-/// unchanged.
+/// Zeros may be holes or trimmed space, which the device does not read. Does not change the page
+/// cache.
 pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<String> {
     if member.kind == TargetKind::TestFile || member.writable {
         return None;

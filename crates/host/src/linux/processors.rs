@@ -2,7 +2,7 @@ use super::counters::tick_ns;
 use super::facts::Roots;
 use machine::ProcessorTimes;
 
-/// Returns times since boot, in CPU order; empty if unreadable.
+/// Since boot, in CPU order; empty if unreadable.
 pub(crate) fn processors(roots: &Roots) -> Vec<ProcessorTimes> {
     std::fs::read_to_string(roots.proc.join("stat"))
         .map_or(Vec::new(), |text| parse(&text, tick_ns()))

@@ -367,7 +367,7 @@ impl Rings {
         true
     }
 
-    /// Rings that use this must use it for all entries: [`Rings::push`] clears no fields of the
+    /// Rings with this must use it for all entries: [`Rings::push`] clears no fields of the
     /// previous entry.
     pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
         if self.tail == self.full_at {

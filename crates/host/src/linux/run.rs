@@ -238,7 +238,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
 
 const OTHER_BYTES: u64 = 2 << 20;
 
-/// Refuses larger buffers than there is memory: the kernel would kill a program.
+/// Refuses buffers beyond memory: the kernel would kill a program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -278,7 +278,7 @@ fn rounded(bytes: u64) -> String {
 struct End {
     /// From the last completion to stable storage; `None` if no sync was requested.
     sync_ns: Option<Nanos>,
-    /// The part of `sync_ns` in which the thread was runnable but not scheduled.
+    /// The part of `sync_ns` when the thread was runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,

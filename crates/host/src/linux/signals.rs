@@ -1,5 +1,4 @@
-/// Returns whether a signal was ignored at program start (`nohup`, shell background jobs); call
-/// before installing handlers.
+/// Ignored at program start (`nohup`, shell background jobs); call before installing handlers.
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: without a new action, sigaction(2) only writes the current one into a valid
     // structure.

@@ -254,7 +254,7 @@ impl Snapshot {
     }
 }
 
-/// Reads the second field of schedstat (proc(5)).
+/// The second field of schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

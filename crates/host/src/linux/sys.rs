@@ -55,8 +55,8 @@ pub(crate) fn is_locked(file: &File) -> bool {
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Returns whether a process, loop device or file system has the file open for writing; `None` if
-/// file system or permissions forbid the query. `file` must be open for reading.
+/// Whether a process, loop device or file system has the file open for writing; `None` if file
+/// system or permissions forbid the query. Needs `file` open for reading.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {
@@ -79,7 +79,7 @@ pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Returns the first thread's limit in bytes (`ulimit -s`); `None` if unlimited.
+/// The first thread's, in bytes (`ulimit -s`); `None` if unlimited.
 pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
@@ -94,7 +94,7 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
 }
 
-/// Returns `None` if the path does not exist.
+/// `None` if the path does not exist.
 pub fn file_system_space(path: &Path) -> Option<FileSystemSpace> {
     let stat = fs::statvfs(path).ok()?;
     Some(FileSystemSpace {
@@ -144,7 +144,7 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
 /// On all architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Returns whether all of a range was cached; `false` also if the file system cannot decide without
+/// Whether all of a range was cached; `false` also if the file system cannot decide without
 /// blocking. A kernel that begins to read (Linux 5.11 and later) may be done before it looks: ask
 /// [`cached_bytes`] there.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
@@ -158,7 +158,7 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
 }
 
 /// Smaller direct requests are served from the page cache: btrfs does so below its sector size
-/// (btrfs(5), "direct I/O"), which it reports as its block size. 1 if unknown.
+/// (btrfs(5), "direct I/O"), reported as block size. 1 if unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file)
         .ok()
@@ -192,7 +192,7 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Ignores a file without stable storage, such as `/dev/null`.
+/// Ignores files without stable storage, as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
         Ok(metadata)

@@ -16,14 +16,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The chunk of the 1997 study, in bytes.
+/// In bytes, as in the 1997 study.
 pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
 
 const PARITY_STEP: u64 = units::MIB;
 
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 
-/// An open target: one member or a stripe. Dropping it removes the files created for it.
+/// One member or a stripe. Dropping it removes the files created for it.
 pub struct HostTarget {
     members: Vec<Member>,
     idle: Vec<Member>,

@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const LOOK_NS: Nanos = 10_000_000;
 
-/// This computer's files, for tasks.
 pub struct HostTaskFiles {
     interrupt: &'static AtomicBool,
 }
@@ -30,7 +29,6 @@ impl HostTaskFiles {
     }
 }
 
-/// A file taken by a task.
 pub struct HostTaskFile {
     path: PathBuf,
     held: Held,

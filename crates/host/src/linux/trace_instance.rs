@@ -1,5 +1,5 @@
-//! Our own trace instances (Documentation/trace/ftrace.rst, "Instances"): events go to their
-//! buffers only, and other users of tracing keep their settings.
+//! Our own instances (Documentation/trace/ftrace.rst, "Instances"): events go to their buffers
+//! only, and other users of tracing keep their settings.
 
 use std::fs;
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) struct TraceInstance {
 }
 
 impl TraceInstance {
-    /// Sets the monotonic clock, and removes the instances of killed processes.
+    /// Sets the monotonic clock, and removes killed processes' instances.
     pub(crate) fn new(buffer_kib: u32) -> io::Result<TraceInstance> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
         remove_stale(&parent);

@@ -1,6 +1,5 @@
-//! RAID 5 over several open files. A partial write reads old data and parity or the rest of the
-//! row, whichever is fewer. Without a journal, a kill between data and parity leaves a row with
-//! wrong parity.
+//! A partial write reads old data and parity or the rest of the row, whichever is fewer. Without a
+//! journal, a kill between data and parity leaves a row with wrong parity.
 
 mod layout;
 mod rows;

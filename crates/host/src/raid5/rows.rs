@@ -21,7 +21,7 @@ impl BusyRows {
         (rows.start..rows.start + count).map(|row| &self.0[row as usize % MARKS])
     }
 
-    /// Takes all rows or none: a waiting request holds none, so deadlock is impossible.
+    /// All rows or none: a waiting request holds none, so deadlock is impossible.
     pub(crate) fn take(&self, rows: &Range<u64>) -> bool {
         for (taken, mark) in self.marks(rows).enumerate() {
             if mark.swap(true, Ordering::Acquire) {

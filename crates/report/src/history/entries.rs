@@ -12,11 +12,11 @@ use results::compare::Measure;
 use results::history::{Entry, Occurrence};
 use serde::Serialize;
 
-/// Entries, oldest first, with the figures of their common questions.
+/// Oldest first, with the figures of their common questions.
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
-    /// The index of an entry, and what changed before it.
+    /// An entry's index, and what changed before it.
     pub changes: Vec<(usize, Vec<String>)>,
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
@@ -137,10 +137,6 @@ fn question_view(all: &EntryComparison, question: &[(Measure, HistoryRow)]) -> Q
     }
 }
 
-/// Renders a page of the entries.
-///
-/// # Errors
-/// A bug in a template.
 pub fn entries_html(all: &EntryComparison, program: &str) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("entries.html", include_str!("../../templates/entries.html"))?;

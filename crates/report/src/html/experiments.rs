@@ -38,7 +38,7 @@ impl Drawn<'_> {
     }
 }
 
-/// The drawings' indices make the anchors. A sweep is drawn as one experiment.
+/// The drawings' indices make the anchors; a sweep is one experiment.
 pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     if results.experiments.is_empty() {
         return sweep::figures(&results.points)
@@ -153,7 +153,7 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// Makes a section outside a study; anchors start at `first`.
+/// Outside a study; anchors start at `first`.
 pub(crate) fn section_view(
     number: usize,
     first: usize,

@@ -25,11 +25,7 @@ const MAX_ROWS: usize = 2000;
 const FEW_ROWS: usize = 100;
 const MAX_BYTES: usize = 2_000_000;
 
-/// Renders a page that needs no network. Over 2 MB it drops rows of its table of points, and says
-/// so.
-///
-/// # Errors
-/// A bug in a template.
+/// Over 2 MB, drops rows of its table of points, and says so.
 pub fn html(results: &Results) -> Result<String, Error> {
     let page = page(results, MAX_ROWS)?;
     if page.len() < MAX_BYTES { Ok(page) } else { self::page(results, FEW_ROWS) }

@@ -33,7 +33,7 @@ struct Shown {
 const MAX_DOUBTS: usize = 3;
 const MAX_CHARACTERS: usize = 240;
 
-/// Returns values by anchor, safe inside a script element.
+/// By anchor, safe inside a script element.
 pub(super) fn json(results: &Results) -> Result<String, Error> {
     let mut all = std::collections::BTreeMap::new();
     for (place, shown) in experiments::drawn(results).iter().enumerate() {
@@ -57,7 +57,7 @@ pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error
 /// A curve's name, and each value's setting, size and further lines.
 pub(crate) type ShownCurve = (String, Vec<(String, String, Vec<String>)>);
 
-/// Returns values of drawings without axes, by anchor.
+/// By anchor, of drawings without axes.
 pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<String, Error> {
     let curve = |(name, values): ShownCurve| CurveValues {
         name: printable(&name),

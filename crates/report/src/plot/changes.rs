@@ -48,7 +48,7 @@ struct Row {
     b: Vec<f64>,
 }
 
-/// Doubling and halving are equally far from zero. A rate that fell to nothing counts as a
+/// Doubling and halving are equally far from zero; a rate that fell to nothing counts as a
 /// ten-thousandth.
 fn log_ratio(percent: f64) -> f64 {
     (percent / 100.0).max(-0.9999).ln_1p()

@@ -1,5 +1,5 @@
-//! A ramp of lightness for ordered curves, else colours distinct with common colour deficiencies.
-//! All have enough contrast for text.
+//! A ramp of lightness for ordered curves, else colours distinct with common colour deficiencies;
+//! all with enough contrast for text.
 
 pub(crate) const LIGHT_PAGE: &str = "#fdfdfb";
 pub(crate) const DARK_PAGE: &str = "#15171a";

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// More bands would cover one another, so only whiskers are drawn.
 const MAX_BANDS: usize = 2;
-/// With more values, a curve has no markers, and a band in place of whiskers.
+/// With more values, a curve has a band instead of markers and whiskers.
 const DENSE: usize = 60;
 
 /// `points` are the document's: their warnings make hollow markers.
@@ -241,8 +241,7 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
 /// Points between two values at which a line is tested for crossing a name.
 const SAMPLES: u32 = 40;
 
-/// Returns the curves' ends. If ends are too close to order, labels follow the order of the whole
-/// curves.
+/// The curves' ends; if these are too close to order, labels follow the whole curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;

@@ -42,7 +42,7 @@ pub(super) struct Frame {
     pub y_ticks: Vec<Tick>,
     /// Values of [`Spread::Each`] alternate between these rows of labels.
     pub rows: usize,
-    /// Names are next to the ends of the curves, not in a key.
+    /// Names are at the curves' ends, not in a key.
     pub direct: bool,
     /// Column, row and shortened text of each name.
     pub key: Vec<(f64, usize, String)>,
@@ -82,7 +82,7 @@ impl Frame {
         Frame { x, y, x_ticks, y_ticks, rows, direct, key, width, height, category }
     }
 
-    /// Returns left, top, right and bottom.
+    /// Left, top, right, bottom.
     pub(super) fn plot(&self) -> [f64; 4] {
         let pad = if self.category { 0.0 } else { X_PAD };
         [self.x.begin - pad, self.y.end, self.x.end + pad, self.y.begin]

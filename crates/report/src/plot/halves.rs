@@ -6,7 +6,7 @@ use crate::format::{axis_value, half_power_value};
 use results::Point;
 use results::{Axis, Figure, HalfPower, Series, Varied};
 
-/// More lines across the figure would be a grid, so then each curve gets its own.
+/// More lines would be a grid, so then each curve gets its own.
 const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 

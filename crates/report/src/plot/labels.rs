@@ -26,9 +26,8 @@ impl Rect {
     }
 }
 
-/// Returns the positions closest to the wanted ones (least squares, order kept), at least `gap`
-/// apart, by the pool-adjacent-violators algorithm of isotonic regression. If not all fit, the gap
-/// shrinks.
+/// The closest to the wanted positions (least squares, order kept), at least `gap` apart, or less
+/// if not all fit: the pool-adjacent-violators algorithm of isotonic regression.
 pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let count = wanted.len();
     let gap = if count > 1 { gap.min((high - low) / (count - 1) as f64) } else { gap };
@@ -81,7 +80,7 @@ pub(crate) struct Ink {
 }
 
 impl Placer {
-    /// Creates a placer whose labels stay within `bounds`, never touch `taken`, and avoid `ink`.
+    /// Labels stay within `bounds`, never touch `taken`, and avoid `ink`.
     pub(crate) fn new(bounds: Rect, taken: Vec<Rect>, ink: Vec<Ink>) -> Placer {
         Placer { bounds, taken, ink }
     }

@@ -1,5 +1,4 @@
-//! Figures for SVG. Units are about a CSS pixel; text widths are those of a wide font, so none
-//! overlap.
+//! Units are about a CSS pixel; text widths are those of a wide font, so none overlap.
 
 pub(crate) mod changes;
 pub(crate) mod colour;

@@ -14,7 +14,7 @@ impl Text {
         Text { x: tenth(x), y: tenth(y), anchor, text: text.into() }
     }
 
-    /// Returns a box a tenth smaller on every side, as positions are rounded to a tenth.
+    /// A tenth smaller on every side, as positions are rounded to a tenth.
     pub(super) fn rect(&self) -> super::labels::Rect {
         use super::text::{ASCENT, HEIGHT, width};
         let width = width(&self.text);

@@ -11,8 +11,7 @@ pub(crate) fn escape(text: &str) -> String {
     printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Returns an upper bound at [`SIZE`], from DejaVu Sans, which is wider than the system fonts of
-/// today's desktops.
+/// An upper bound at [`SIZE`], from DejaVu Sans, wider than the system fonts of today's desktops.
 pub(crate) fn width(text: &str) -> f64 {
     text.chars().map(advance).sum::<f64>() * SIZE
 }

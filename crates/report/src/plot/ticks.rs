@@ -11,7 +11,7 @@ pub(crate) struct Tick {
 
 const GAP: f64 = 10.0;
 
-/// Returns 1, 2 or 5 times a power of ten, for at most `max` parts.
+/// 1, 2 or 5 times a power of ten, for at most `max` parts.
 fn step(length: f64, max: usize) -> f64 {
     let rough = (length / max.max(1) as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -22,7 +22,7 @@ fn step(length: f64, max: usize) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Returns the unit's size in the axis's values, and its name.
+/// The unit's size in the axis's values, and its name.
 fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     match axis {
         Axis::BytesPerS => (shown_in().rate_bytes(), ""),
@@ -44,7 +44,7 @@ fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     }
 }
 
-/// Returns at most `parts` + 1 ticks from zero to at least `max`; the last ends the axis.
+/// At most `parts` + 1 ticks from zero to at least `max`; the last ends the axis.
 pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
     let (factor, name) = unit(axis, max);
     let max = if max > 0.0 && max.is_finite() { max / factor } else { 1.0 };
@@ -144,7 +144,7 @@ pub(crate) fn of_values(
     ticks
 }
 
-/// Returns the 1, 2 or 5 x 10^n at or below, or at or above, a positive value.
+/// The 1, 2 or 5 x 10^n at or below, or at or above, a positive value.
 fn round_log(value: f64, up: bool) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let digits = [1.0, 2.0, 5.0, 10.0];

@@ -202,8 +202,6 @@ fn conditions(result: &PtsResult) -> Table {
     }
 }
 
-/// # Errors
-/// A bug in a template.
 pub fn html(result: &PtsResult) -> Result<String, Error> {
     let mut parts = Vec::new();
     let test = result.plan.test;

@@ -43,7 +43,7 @@ pub(super) fn axis(measured: Measured) -> Axis {
     }
 }
 
-/// Returns row and column in the specification's measurement matrix.
+/// Row and column in the specification's measurement matrix.
 pub(super) fn place(test: PtsTest, cell: &Cell) -> (String, String) {
     if test == PtsTest::Dirth {
         return (format!("{} threads", cell.threads), format!("{} each", cell.depth));

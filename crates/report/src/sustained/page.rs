@@ -6,10 +6,6 @@ use machine::units::{show_rate, show_size, show_size_rounded, show_time};
 use results::Axis;
 use sustained::{FillResult, Level, Recovery, SeriesPoint, SustainedResult};
 
-/// Renders the page.
-///
-/// # Errors
-/// A bug in a template.
 pub fn html(result: &SustainedResult) -> Result<String, Error> {
     let settings = &result.settings;
     let order = if settings.pattern.is_sequential() { "Sequential" } else { "Random" };

@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 const GUTTER: usize = 8;
 
-/// Returns an empty text without an answer.
+/// Empty without an answer.
 pub fn details(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return String::new() };
     let width = width.max(40);

@@ -14,7 +14,7 @@ const BAR: usize = 14;
 
 const MIN_RATE_WIDTH: usize = 12;
 
-/// Shows a table for reads and one for writes; empty without a ladder.
+/// Reads, then writes; empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);

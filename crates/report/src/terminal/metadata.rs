@@ -64,7 +64,6 @@ pub fn metadata(result: &MetadataResult) -> String {
     text + &sentence(result) + "\n"
 }
 
-/// Shows results by number of clients, and what more gain.
 pub fn metadata_by_clients(measured: &[MetadataResult], document: &Results) -> String {
     let Some(first) = measured.first() else { return String::new() };
     let mut text = format!(

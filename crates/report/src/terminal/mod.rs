@@ -138,7 +138,7 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// Formats a table; the first `left` columns align left, the others right.
+/// The first `left` columns align left, the others right.
 pub fn table(
     header: &[String],
     rows: &[Vec<String>],

@@ -18,7 +18,7 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// Shows points as a table with warnings and errors, or a single point in full.
+/// With warnings and errors; shows a single point in full.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     if crate::hosts::are_several(results) {
         return crate::hosts::terminal(results, width, colour);

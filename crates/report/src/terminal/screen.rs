@@ -41,7 +41,7 @@ const MORE: [fn(&mut Detail); 11] = [
     |d| d.stages = 12,
 ];
 
-/// Shows a study's answer on 30 lines, or [`points()`] without one.
+/// 30 lines, or [`points()`] without an answer.
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return points(results, width, colour) };
     let width = width.max(40);

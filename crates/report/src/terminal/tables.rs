@@ -4,7 +4,7 @@ use machine::text::printable;
 use results::{Experiment, Figure, Results, Series, Value};
 use unicode_width::UnicodeWidthStr;
 
-/// Shows a table for each figure.
+/// One for each figure.
 pub fn tables(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
-/// Leaves out kernel threads: they may do our work.
+/// Without kernel threads, which may do our work.
 pub struct OtherPrograms {
     at_ns: Nanos,
     ticks: HashMap<u32, u64>,
@@ -14,7 +14,7 @@ pub struct OtherPrograms {
 }
 
 impl OtherPrograms {
-    /// Reads all but the `own` processes; empty if `/proc` cannot be read.
+    /// Omits `own`; empty if `/proc` cannot be read.
     pub fn now(roots: &Roots, own: &[u32]) -> Self {
         let mut ticks = HashMap::new();
         // The longest line: some 52 numbers and a name.
@@ -37,7 +37,7 @@ impl OtherPrograms {
         kernel_now().saturating_sub(self.at_ns)
     }
 
-    /// Returns 0 if below a tick's resolution.
+    /// 0 if below a tick's resolution.
     pub fn since(&self, before: &OtherPrograms) -> IdleBaseline {
         let observed_ns = self.at_ns.saturating_sub(before.at_ns).max(1);
         // A program that started in between counts with all of its time; one that ended is missed.
@@ -62,7 +62,7 @@ const BUSY_PROCESSORS: f64 = 0.1;
 
 const BUSY_BYTES_PER_S: f64 = 1e6;
 
-/// Watches this long; returns the busiest first, one entry per name.
+/// The busiest first, one entry per name.
 pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgram> {
     let look = || (OtherPrograms::now(roots, &[std::process::id()]), storage_bytes(roots));
     let (before, bytes_before) = look();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// Why a counter is missing; the measurement is complete without it.
+/// The measurement is complete without the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
     #[error(
@@ -48,8 +48,8 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// Counts user-space instructions of this thread and its later ones. Slows context switches: do not
-/// report the run's rate.
+/// User-space instructions of this thread and its later ones. Slows context switches: do not report
+/// the rate.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
@@ -64,7 +64,7 @@ struct Reading {
 }
 
 impl PerfCounter {
-    /// Opens a stopped counter at zero.
+    /// Stopped, at zero.
     pub fn try_open() -> Result<Self, PerfUnavailable> {
         let attributes = Attributes {
             kind: TYPE_HARDWARE,
@@ -115,7 +115,6 @@ impl PerfCounter {
         self.control(IOCTL_ENABLE);
     }
 
-    /// Keeps the value.
     pub fn stop(&mut self) {
         self.control(IOCTL_DISABLE);
     }

@@ -119,7 +119,7 @@ thread_local! {
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 
-/// Returns whether a page could not be loaded: the file is shorter or its device failed.
+/// True if a page was unavailable: the file shrank or its device failed.
 ///
 /// # Safety
 /// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one.
@@ -135,7 +135,7 @@ unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize
     failed
 }
 
-/// Maps zeros over the failed page, so its request fails. Any other SIGBUS ends the process.
+/// Maps zeros over the failed page, so its request fails; any other SIGBUS ends the process.
 extern "C" fn on_bus_error(
     _signal: libc::c_int,
     info: *mut libc::siginfo_t,

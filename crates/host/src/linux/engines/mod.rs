@@ -1,4 +1,4 @@
-//! The ways to the kernel: each engine has a file and a line in `engines!`.
+//! Each engine has a file and a line in `engines!`.
 
 mod aio;
 mod mmap;
@@ -102,8 +102,8 @@ fn from_the_start<T>(
     ended
 }
 
-/// Each line: the engine, how its sessions are served, their type, and its session of no-op
-/// requests, if any.
+/// Each line: the engine, how its sessions are served, their type, and any session of no-op
+/// requests.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
         pub(crate) fn available() -> Vec<Engine> {

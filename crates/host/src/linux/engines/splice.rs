@@ -1,5 +1,4 @@
-//! Moves blocks through a pipe, which holds 64 KiB by default: a larger request takes several calls
-//! of `splice` and `vmsplice`.
+//! A pipe holds 64 KiB by default: a larger request takes several calls of `splice` and `vmsplice`.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::session::BlockingSession;

@@ -1,4 +1,4 @@
-//! io_uring: one ring per thread, single issuer, deferred task work, registered files and buffers.
+//! One ring per thread, single issuer, deferred task work, registered files and buffers.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::linux::ring::{Entry, Opcode, Rings, TimeLimit, Transfers, setup};
@@ -29,7 +29,7 @@ static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
-    /// The ring has no timers, and no wait ends early: each looks once.
+    /// No wait ends early, as the ring has no timers: each looks once.
     kernel_polls: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Ring<'a> {
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// With zero entries the kernel only checks the permission; a real ring takes milliseconds.
+    /// With zero entries the kernel only checks permission; a ring takes milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.

@@ -4,7 +4,6 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Returns what is readable.
 pub fn machine_facts(roots: &Roots) -> MachineFacts {
     let cpuinfo = text(roots.proc.join("cpuinfo")).unwrap_or_default();
     MachineFacts {
@@ -85,7 +84,7 @@ pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
 }
 
-/// Takes the tighter of `ulimit -v` and `ulimit -d`.
+/// The tighter of `ulimit -v` and `ulimit -d`.
 pub(crate) fn own_limit_left() -> Option<u64> {
     let limits = [(Resource::As, 0), (Resource::Data, 5)];
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;

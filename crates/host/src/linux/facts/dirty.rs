@@ -6,10 +6,10 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// Writers count as throttled from here on: dirty pages oscillate around the limit.
+/// Writers count as throttled from here: dirty pages oscillate around the limit.
 const HELD_PERCENT: f64 = 95.0;
 
-/// Pages that a CPU may count locally before it updates the system's count (mm/vmstat.c).
+/// A CPU counts up to this many pages locally (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
 const UNCOUNTED_SHARE: f64 = 0.02;
@@ -47,8 +47,8 @@ impl DirtyWatch {
     }
 }
 
-/// 100 % is where `balance_dirty_pages` starts to throttle: halfway between both thresholds
-/// ("freerun", mm/page-writeback.c).
+/// At 100 % `balance_dirty_pages` starts to throttle: halfway between both thresholds ("freerun",
+/// mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let reported = read()?;

@@ -1,4 +1,4 @@
-//! A file's extents, and where the largest is.
+//! A file's extents.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -32,7 +32,7 @@ struct Extent {
 }
 
 /// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`:
-/// the location is not that of the data.
+/// the data are elsewhere.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
 const LOOKED_AT: usize = 256;
@@ -118,7 +118,7 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// Returns first byte and length on the device.
+/// First byte and length on the device.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)])

@@ -5,7 +5,7 @@ use machine::{Error, Layer, Result, Share, TargetFacts, TargetKind, TargetSpec};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Returns enough facts for a plan; fails if the target cannot be inspected.
+/// Enough facts for a plan.
 pub fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
     let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
     let kind = std::fs::metadata(first).map(|metadata| metadata.file_type());

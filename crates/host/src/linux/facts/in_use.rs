@@ -1,4 +1,4 @@
-//! Finds users of a device or file, which must then not be written.
+//! Users of a device or file, which must then not be written.
 
 use super::loops::Loop;
 use super::same_data::{Namespaces, Sameness, Seen, processes};
@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Returns users of a device and its partitions: `sda1 is mounted on /boot`.
+/// Includes those of partitions: `sda1 is mounted on /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }
@@ -41,7 +41,7 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     reported
 }
 
-/// Returns why the device must not be written. See [`super::signature()`] for its contents.
+/// Ignores contents: see [`super::signature()`].
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))

@@ -20,14 +20,13 @@ pub struct BlockDevices {
     /// Devices whose counters measure a workload: whole disks, members of volumes, and loop
     /// devices, whose backing file a cache may serve.
     pub counted: Vec<BlockDevice>,
-    /// The lowest devices, including those under the files of loop devices.
+    /// The lowest, including those under loop devices' files.
     pub deepest: Vec<BlockDevice>,
 }
 
-/// Everything under a path.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
-    /// From the top down; the members of a volume one after the other.
+    /// From the top down; a volume's members one after the other.
     pub layers: Vec<Layer>,
     pub devices: BlockDevices,
     /// The maximum; 0 without devices.
@@ -38,7 +37,7 @@ pub struct Under {
     pub warnings: Vec<String>,
 }
 
-/// Fails if the path cannot be inspected, or is on no visible mount.
+/// Fails if the path is on no visible mount.
 pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     let mut walk = Walk::new(roots);
     match device_of_node(roots, path) {
@@ -71,7 +70,6 @@ pub fn under_device(roots: &Roots, name: &str) -> Under {
     walk.finish()
 }
 
-/// Fails as [`under`].
 pub fn block_devices_of(roots: &Roots, path: &Path) -> Result<BlockDevices> {
     Ok(under(roots, path)?.devices)
 }
@@ -104,7 +102,7 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// raid1 of md copies to every member, that of btrfs to two. Members that take turns take all
+/// raid1 of md copies to every member, that of btrfs to two; members that take turns take all
 /// bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
@@ -221,7 +219,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The upper directory gets writes; without one, the lowest has most files.
+    /// The upper directory gets writes; else the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

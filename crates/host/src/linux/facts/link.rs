@@ -250,7 +250,7 @@ fn leading_number(text: &str) -> Option<f64> {
 }
 
 /// Payload bits per lane bit (PCI Express Base Specification 5.0, chapter 4); from 64 GT/s, 236 of
-/// each FLIT's 256 bytes (Base Specification 6.0).
+/// each FLIT's 256 bytes (6.0).
 fn pcie_code(transfers: f64) -> (f64, &'static str) {
     match transfers {
         t if t < 8.0 => (8.0 / 10.0, "8/10"),
@@ -265,7 +265,7 @@ fn pcie_lane_bytes_per_s(speed: &str) -> Option<f64> {
     Some(transfers * 1e9 * pcie_code(transfers).0 / 8.0)
 }
 
-/// Shows `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`; a transfer is one bit per lane.
+/// `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`; a transfer is one bit per lane.
 fn pcie_formula(speed: &str, width: u64) -> String {
     let transfers = leading_number(speed).unwrap_or(0.0);
     let lanes = if width == 1 { "lane" } else { "lanes" };
@@ -306,7 +306,7 @@ fn all_of(phys: &[f64]) -> String {
     alike.collect::<Vec<_>>().join(" + ")
 }
 
-/// USB 2 has no line code (bit stuffing depends on the data); the others are in the USB 3.2
+/// USB 2 has no line code (bit stuffing depends on the data); for the others see the USB 3.2
 /// specification.
 fn usb_code(mbps: f64) -> (f64, &'static str) {
     match mbps {

@@ -45,7 +45,6 @@ pub(crate) use wear::wear;
 
 use std::path::{Path, PathBuf};
 
-/// The directories of this machine, or of a recorded one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     pub proc: PathBuf,
@@ -62,8 +61,8 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Returns the roots of a recorded machine; `calls` has statvfs and FIEMAP results by path
-    /// (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a file`).
+    /// Of a recorded machine; `calls` has statvfs and FIEMAP results by path (`block_bytes=4096
+    /// blocks=100 available=40 extents=3 /var/a file`).
     pub fn below(dir: &Path) -> Self {
         Self {
             proc: dir.join("proc"),

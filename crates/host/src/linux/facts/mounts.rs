@@ -21,7 +21,6 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Returns whether the file system is in main memory.
     pub fn in_memory(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
@@ -31,7 +30,7 @@ impl Mount {
         self.options.iter().any(|option| option == name)
     }
 
-    /// Returns an option's value (`lowerdir=/a:/b`); empty if it has none.
+    /// The value in `lowerdir=/a:/b`; empty if it has none.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -40,7 +39,7 @@ impl Mount {
     }
 }
 
-/// Follows symbolic links; fails if the path cannot be inspected, or its mount is not listed.
+/// Follows symbolic links; fails if the mount is not listed.
 pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     let mounts = all_mounts(roots)?;
     if roots.is_this_machine() {
@@ -55,7 +54,6 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     at(mounts, path).ok_or_else(|| no_mount(path))
 }
 
-/// Returns an open file's mount.
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     let by_id = mount_id(file, Path::new(""))
         .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
@@ -65,7 +63,7 @@ pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     mount_of(roots, &roots.proc.join("self/fd").join(file.as_raw_fd().to_string()))
 }
 
-/// The path need not exist; fails if its mount is not listed.
+/// The path need not exist.
 pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }

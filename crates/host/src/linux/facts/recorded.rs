@@ -1,4 +1,4 @@
-//! Real or recorded system call results for a file and its file system.
+//! Real or recorded system call results.
 
 use super::{Roots, extents, text};
 use std::path::Path;

@@ -14,7 +14,7 @@ pub(super) enum Sameness {
     Unknown,
 }
 
-/// A file, without querying FUSE servers, which may hang.
+/// Read without querying FUSE servers, which may hang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     path: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct Seen {
     pub(super) is_file: bool,
     pub(super) is_block_device: bool,
     pub(super) size: u64,
-    /// In seconds and nanoseconds, if the file system stores it.
+    /// Seconds and nanoseconds, if the file system stores it.
     born: Option<(i64, u32)>,
     changed: (i64, u32),
     /// 0 before Linux 5.8.
@@ -137,12 +137,12 @@ impl Namespaces {
         self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.id == seen.mount)
     }
 
-    /// Returns whether the file system stores its own data, so no other's file shares it.
+    /// The file system stores its own data, so no other's file shares it.
     pub(super) fn is_plain(&self, seen: &Seen) -> bool {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// Returns whether the local kernel knows the file's blocks and users: no server, no FUSE.
+    /// The local kernel knows the file's blocks and users: no server, no FUSE.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }
@@ -218,7 +218,7 @@ pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns false if the kernel does not show it.
+/// False if the kernel does not show it.
 pub fn is_same_data(roots: &Roots, one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (Seen::of(one), Seen::of(other)) else { return false };
     Namespaces::visible(roots).compare(&one, &other) == Sameness::Same

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use table::{At, HEAD, Row, le32, rows};
 
-/// Returns each kind of contents once; `None` if nothing known was found.
+/// Each kind of contents once; `None` if none is known.
 pub fn signature(path: &Path) -> Result<Option<String>> {
     let file = File::open(path).map_err(Error::io("cannot open", path))?;
     let end = std::io::Seek::seek(&mut &file, std::io::SeekFrom::End(0))
@@ -140,8 +140,8 @@ impl Medium {
         sectors.iter().any(is_record).then_some("a log of an XFS file system")
     }
 
-    /// Looks for four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either
-    /// byte order.
+    /// Four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either byte
+    /// order.
     fn zfs(&mut self) -> Option<&'static str> {
         const LABEL: u64 = 256 << 10;
         const UBERBLOCK_MAGIC: u64 = 0x00ba_b10c;
@@ -156,7 +156,7 @@ impl Medium {
         })
     }
 
-    /// Looks for a boot sector signature, a plausible partition entry, and no impossible one.
+    /// Requires a boot sector signature, a plausible partition entry, and no impossible one.
     fn mbr(&mut self) -> Option<&'static str> {
         let sector: [u8; 512] = self.read(0)?;
         if sector[510..] != [0x55, 0xaa] {

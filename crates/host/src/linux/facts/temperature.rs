@@ -1,7 +1,7 @@
 use super::{Roots, block};
 use std::fs;
 
-/// Returns the highest in hwmon (drives: modules nvme and drivetemp).
+/// The highest in hwmon (drives: modules nvme and drivetemp).
 pub(crate) fn celsius(roots: &Roots, device: &str) -> Option<f64> {
     let name = block::disk_of_partition(roots, device).unwrap_or_else(|| device.to_owned());
     let device = roots.sys.join("block").join(name).join("device");

@@ -13,7 +13,7 @@ struct Limits {
     write_iops: Option<u64>,
 }
 
-/// Returns the mount point, if it shows the root group.
+/// `None` if the mount does not show the root group.
 pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     let mounts = mounts::all_mounts(roots).ok()?;
     let mount = mounts.into_iter().find(|mount| {
@@ -182,7 +182,7 @@ pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// Returns the system's files if this process's group is the root.
+/// The system's, if this process's group is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {

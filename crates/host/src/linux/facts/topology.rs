@@ -3,7 +3,6 @@
 use super::{Roots, names, number};
 use std::collections::BTreeSet;
 
-/// Cores, memory nodes and sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topology {
     pub cores: u32,
@@ -11,7 +10,7 @@ pub struct Topology {
     pub sockets: u32,
 }
 
-/// Counts online processors only; `None` if unknown.
+/// Online processors only; `None` if unknown.
 pub fn topology(roots: &Roots) -> Option<Topology> {
     let system = roots.sys.join("devices/system");
     let numbered = |name: &String, prefix: &str| {

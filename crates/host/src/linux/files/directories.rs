@@ -3,8 +3,7 @@ use crate::linux::sys;
 use machine::{Layer, Result, Share, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
-/// Combines several directories (none: the current one), with the free bytes of the first. Fails if
-/// one cannot be inspected.
+/// Without any, takes the current directory; the free bytes are the first's.
 pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
     let here = [PathBuf::from(".")];
     let directories = if directories.is_empty() { &here[..] } else { directories };

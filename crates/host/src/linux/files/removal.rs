@@ -1,5 +1,4 @@
-//! Removes a directory with what halfpower created in it, and nothing else. Follows no link and
-//! enters no mount.
+//! Removes a directory with what halfpower created in it. Follows no link and enters no mount.
 
 use super::worker::{MAX_LEVELS, SUBDIRECTORY, TREE};
 use crate::linux::sys;
@@ -12,8 +11,8 @@ use std::os::unix::fs::MetadataExt;
 
 const SHOWN: usize = 3;
 
-/// Requires that the name still refers to the directory. [`io::ErrorKind::DirectoryNotEmpty`]:
-/// entries that halfpower did not create; [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
+/// The name must still refer to the directory. [`io::ErrorKind::DirectoryNotEmpty`]: entries that
+/// halfpower did not create; [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
 pub(super) fn remove(
     parent: &File,
     name: &OsStr,
@@ -110,7 +109,7 @@ impl Tree<'_> {
     }
 }
 
-/// Returns `false` if a mount point prevents it.
+/// `false` if a mount point prevents it.
 fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
     match unlinkat(directory, name, flags) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
@@ -126,7 +125,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// Returns mount ID and device: a bind mount of the same file system has the same device.
+/// Mount ID and device: a bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());

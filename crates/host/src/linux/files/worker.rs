@@ -76,7 +76,6 @@ impl Name {
     }
 }
 
-/// File operations of one thread.
 pub struct FileWorker {
     directories: Arc<Vec<WorkDirectory>>,
     subdirectories: bool,

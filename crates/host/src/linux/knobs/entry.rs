@@ -7,7 +7,6 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// One setting with its original value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub knob: String,
@@ -23,7 +22,6 @@ pub struct Entry {
     /// Written if the original value cannot be.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
-    /// Survives a reboot.
     #[serde(default)]
     pub persistent: bool,
     /// A file and its content; if it differs, another device has the name now.
@@ -31,12 +29,11 @@ pub struct Entry {
     pub identity: Option<(PathBuf, String)>,
 }
 
-/// How an entry was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     AsBefore,
     PutBack,
-    /// Another process changed it, so it is left unchanged.
+    /// Another process changed it.
     Foreign {
         found: String,
     },
@@ -47,7 +44,6 @@ pub enum Outcome {
 }
 
 impl Entry {
-    /// Restores the original value, unless another process changed it.
     pub fn put_back(&self, roots: &Roots) -> Outcome {
         if let Some((file, before)) = &self.identity
             && fs::read_to_string(roots.resolve(file)).unwrap_or_default().trim() != before
@@ -77,7 +73,6 @@ impl Entry {
         }
     }
 
-    /// Returns a sentence, if needed.
     pub fn message(&self, outcome: &Outcome) -> Option<String> {
         let Entry { knob, of, before, .. } = self;
         match outcome {

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
 /// For root's programs (hier(7)).
@@ -36,7 +35,6 @@ const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
@@ -80,12 +78,12 @@ impl Document {
     }
 }
 
-/// Fails with a sentence: not a journal, another version, or a path that is not a setting.
+/// Refuses another version, and paths that are not settings.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
 }
 
-/// A journal whose lock this process holds.
+/// This process holds its lock.
 #[derive(Debug)]
 pub struct Journal {
     directory: Arc<Directory>,
@@ -93,8 +91,8 @@ pub struct Journal {
     _lock: Lock,
 }
 
-/// Returns [`STATE_VARIABLE`]; for root `/var/lib/halfpower`; otherwise `halfpower` in
-/// `$XDG_STATE_HOME` or `~/.local/state`.
+/// [`STATE_VARIABLE`]; for root `/var/lib/halfpower`; otherwise `halfpower` in `$XDG_STATE_HOME` or
+/// `~/.local/state`.
 pub fn state_directory() -> Option<PathBuf> {
     if let Some(directory) = named(STATE_VARIABLE) {
         return Some(directory.into());
@@ -122,8 +120,8 @@ fn boot_id(roots: &Roots) -> String {
 }
 
 impl Journal {
-    /// Restores what a killed program left, with sentences in `reported`. Fails if it cannot, or
-    /// another program holds the lock.
+    /// Restores what a killed program left, with sentences in `reported`; fails if another program
+    /// holds the lock.
     pub fn begin(
         directory: &Path,
         roots: &Roots,
@@ -248,7 +246,6 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
     Document::parse(io::BufReader::new(TEXT.bounded(file))).map_err(unusable)
 }
 
-/// How entries were restored.
 #[derive(Debug, Default)]
 pub struct PutBack {
     pub changed: usize,
@@ -271,12 +268,11 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     all
 }
 
-/// Restores what a killed tune left; every command calls it. Returns sentences for the user.
+/// Every command calls it, to restore what a killed tune left.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
 
-/// Does what [`recover`] does, for one directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     let directory = match Directory::open(directory) {
         Ok(opened) => Arc::new(opened),

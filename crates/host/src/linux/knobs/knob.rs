@@ -21,7 +21,6 @@ pub(super) enum Keeper {
     Tmpfiles,
 }
 
-/// A knob of this computer, and the places that set it.
 #[derive(Debug, Clone)]
 pub struct HostKnob {
     pub knob: Knob,
@@ -41,7 +40,7 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// Returns `None` if no place can be read.
+    /// `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,
@@ -87,7 +86,6 @@ impl HostKnob {
         self
     }
 
-    /// Returns a value to try, with its risk and the lines that keep it.
     pub fn alternative(&self, value: &str) -> Alternative {
         let put_back: Vec<String> = match &self.undo {
             Some((place, before)) => vec![command(place, before)],

@@ -69,15 +69,14 @@ impl Lock {
     }
 }
 
-/// The processes that hold a lock, as far as known.
+/// As far as known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
     processes: Vec<(u32, Option<u32>, String)>,
 }
 
 impl Holder {
-    /// Reads `/proc/locks` (proc(5)); if those processes have ended, takes all that have the file
-    /// open.
+    /// From `/proc/locks` (proc(5)); if those processes have ended, all that have the file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());

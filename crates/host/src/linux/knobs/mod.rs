@@ -1,5 +1,5 @@
-//! Kernel settings that can change a target's speed, in tables: `queue` for block devices, `system`
-//! for memory and CPUs, `mounted` for mounts.
+//! Settings that can change a target's speed, in tables: `queue` for block devices, `system` for
+//! memory and CPUs, `mounted` for mounts.
 
 mod entry;
 pub mod journal;
@@ -20,12 +20,10 @@ pub use session::Session;
 use super::facts::{Roots, Under};
 use std::path::Path;
 
-/// Returns whether this process may change settings.
 pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Finds every knob under these paths; fails if one cannot be inspected.
 pub fn find(roots: &Roots, paths: &[&Path]) -> machine::Result<Vec<HostKnob>> {
     let under: Vec<Under> = paths
         .iter()

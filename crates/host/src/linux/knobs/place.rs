@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A kernel file, or a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -21,7 +20,6 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the file or the mount point.
     pub fn path(&self) -> &Path {
         match self {
             Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => {
@@ -51,7 +49,6 @@ impl Place {
         }
     }
 
-    /// Fails if the kernel refuses the value.
     pub fn write(&self, roots: &Roots, value: &str) -> io::Result<()> {
         match self {
             Place::File(path) => {
@@ -85,7 +82,7 @@ fn write_once(path: &Path, value: &str) -> io::Result<()> {
 }
 
 /// Gives a queue as many tags as its `nr_requests` says. A change of scheduler resets the number
-/// but not the tags (Linux 6.18), and rewriting the same number has no effect. With too few tags, a
+/// but not the tags (Linux 6.18); rewriting the same number has no effect. With too few tags, a
 /// throttle counts resubmitted requests twice.
 fn renew_tags(nr_requests: &Path) {
     let Ok(text) = fs::read_to_string(nr_requests) else { return };
@@ -101,7 +98,7 @@ fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Returns the default of ext4(5) and btrfs(5).
+/// As in ext4(5) and btrfs(5).
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),

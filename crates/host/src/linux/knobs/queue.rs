@@ -277,7 +277,7 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
-/// The drive stores it (sd(4)). Only for a single drive, because the name identifies it.
+/// The drive stores it (sd(4)). Single drives only, because the name identifies it.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");

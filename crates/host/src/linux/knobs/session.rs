@@ -11,7 +11,7 @@ struct Numbered {
     resets: Vec<String>,
 }
 
-/// Knobs under trial; restored when dropped or, after a kill, by the journal.
+/// Restored when dropped or, after a kill, by the journal.
 #[derive(Debug)]
 pub struct Session {
     roots: Roots,
@@ -25,7 +25,7 @@ pub struct Session {
 
 impl Session {
     /// Writes the journal for knobs with values to try and those that they reset; sets nothing yet.
-    /// Fails if the journal belongs to a running program.
+    /// Fails if a running program has the journal.
     pub fn begin(
         directory: &Path,
         roots: &Roots,
@@ -139,7 +139,7 @@ impl Session {
         ))
     }
 
-    /// Restores everything; returns sentences about what stays changed.
+    /// Returns sentences about what stays changed.
     pub fn end(mut self) -> Vec<String> {
         self.put_all_back()
     }

@@ -1,5 +1,5 @@
 //! The monotonic clock takes twice as long as the processor's time stamp. If the kernel keeps time
-//! by the time stamp, so do the events, which are converted afterwards.
+//! by this, so do the events, which are converted afterwards.
 
 use crate::linux::trace_instance::TraceInstance;
 use machine::Nanos;

@@ -112,8 +112,8 @@ impl Devices {
     }
 }
 
-/// Reads the kernel's letters (kernel/trace/blktrace.c, `blk_fill_rwbs`): a write of the cache with
-/// data begins with `F`.
+/// The kernel's letters (kernel/trace/blktrace.c, `blk_fill_rwbs`): a write of the cache with data
+/// begins with `F`.
 fn access(letters: [u8; 8]) -> Option<Access> {
     match letters.iter().find(|&&letter| letter != b'F')? {
         b'R' => Some(Access::Read),

@@ -2,7 +2,6 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-/// Why nothing can be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error(
@@ -50,7 +49,7 @@ impl RecordError {
         }
     }
 
-    /// Returns whether another command line would help, rather than another time.
+    /// Another command line would help, rather than another time.
     pub fn is_usage(&self) -> bool {
         !matches!(self, RecordError::Tracing(_) | RecordError::Trace(_))
     }

@@ -1,6 +1,6 @@
-//! File names as given to open(2) and rename(2): a file may be closed before anyone looks at its
-//! descriptor. The kernel's trace has only the name's address, so a program of a few instructions
-//! copies it (bpf(2), Documentation/bpf/).
+//! Names as given to open(2) and rename(2): a file may be closed before anyone looks at its
+//! descriptor. The kernel's trace has only the name's address, so a short program copies it
+//! (bpf(2), Documentation/bpf/).
 
 use machine::Nanos;
 use std::collections::{HashMap, VecDeque};

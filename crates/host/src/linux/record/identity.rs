@@ -55,8 +55,8 @@ pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     })
 }
 
-/// Returns the file that a program named, unless it was found at its descriptor, which may be
-/// another one's by now.
+/// The file that a program named, unless it was found at its descriptor, which may be another one's
+/// by now.
 pub(super) fn by_name(
     thread: i32,
     found: Option<Found>,

@@ -1,6 +1,6 @@
-//! Records requests by the kernel's trace points: no daemon, no kernel probe, and nothing left
-//! behind. One trace instance has system calls of the recorded processes (the kernel follows their
-//! children), the other requests of the block layer, which other threads complete.
+//! Uses the kernel's trace points: no daemon, no kernel probe, and nothing left behind. One trace
+//! instance has system calls of the recorded processes (the kernel follows their children), the
+//! other requests of the block layer, which other threads complete.
 
 mod calls;
 mod child;
@@ -86,7 +86,6 @@ const SYSTEM_EVENTS: [&str; 5] = [
     "io_uring/io_uring_complete",
 ];
 
-/// What is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     Command(Vec<OsString>),
@@ -117,7 +116,7 @@ pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// `None` if not permitted: files closed at once may then have no name.
+    /// `None` if not permitted: files closed at once may have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,
@@ -125,7 +124,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Fails without trace points or permission, or if there is no such command, process or group.
+    /// Fails without trace points or permission.
     pub fn new(subject: &Subject) -> Result<Recorder, RecordError> {
         if let Subject::Device(device) = subject {
             return Recorder::of_device(device);
@@ -209,8 +208,7 @@ impl Recorder {
         Ok(Recorder { pipes, decoder, clock, names: None, processes, child: None, command })
     }
 
-    /// Records until the command or processes end, the time is over, or `stop` is set. Fails if the
-    /// command cannot be executed.
+    /// Until the command or processes end, the time is over, or `stop` is set.
     pub fn record<W: Write>(
         mut self,
         to: W,

@@ -13,7 +13,7 @@ const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Returns how many events were lost before the page.
+/// Returns the events lost before the page.
 pub(super) fn read(page: &[u8], mut each: impl FnMut(Nanos, &[u8])) -> u64 {
     let Some(mut time) = u64_at(page, 0) else { return 0 };
     let Some(commit) = u64_at(page, 8) else { return 0 };

@@ -38,7 +38,7 @@ impl Pipes {
         &self.processors
     }
 
-    /// Lowers `horizon` to the time up to which nothing is missing; returns the events lost.
+    /// Lowers `horizon` to the time to which nothing is missing; returns the events lost.
     pub(super) fn read(
         &mut self,
         decoder: &Decoder,

@@ -1,5 +1,4 @@
-//! Requests of io_uring, as far as the kernel shows them: operation, result, and file unless
-//! registered; never the offset.
+//! Of io_uring the kernel shows operation, result, and file unless registered; never the offset.
 
 use apptrace::{Access, Index};
 use machine::Nanos;

@@ -94,7 +94,7 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Returns names for `set_event`, and the places of file names.
+    /// Names for `set_event`, and the places of file names.
     pub(super) fn calls(
         &mut self,
         instance: &TraceInstance,

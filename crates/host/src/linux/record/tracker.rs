@@ -81,7 +81,7 @@ pub(super) struct Tracker<W: Write> {
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     rings: Rings,
     devices: Devices,
-    /// Takes every request of a device, not only those of followed threads and of write-back to the
+    /// Every request of a device, not only those of followed threads and of write-back to the
     /// devices of their files.
     only_devices: bool,
     pub(super) order: Order,

@@ -1,5 +1,5 @@
-//! Magic strings at fixed offsets: all of libblkid's, by its names (util-linux, `blkid -k`). A test
-//! compares with wipefs.
+//! Magic strings at fixed offsets: all of libblkid's, by its names (`blkid -k`). A test compares
+//! with wipefs.
 
 /// Offsets in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -387,7 +387,7 @@ const FILE_SYSTEMS: &[Row] = &[
     row("swsuspend", "a hibernated system", FIRST, &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
 ];
 
-/// Without the MBR, which needs its own function.
+/// Without the MBR, which has its own function.
 const PARTITIONS: &[Row] = &[
     // Logical sectors have 512 or 4096 bytes.
     row("gpt", "a GPT partition table", &[start(512), start(4096)], &[b"EFI PART"]),

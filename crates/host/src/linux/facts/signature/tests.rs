@@ -99,7 +99,7 @@ fn two_signatures_are_both_reported() {
     assert_eq!(both.as_deref(), Some("an XFS file system and a member of an md RAID"));
 }
 
-/// ZFS detection needs 64 MiB, and an odd number of sectors exposes rounding differences.
+/// ZFS detection needs 64 MiB; an odd number of sectors exposes rounding differences.
 const IMAGE: u64 = (80 << 20) + 512 * 3;
 
 struct Image {
