@@ -450,7 +450,7 @@ impl Stream {
         }
     }
 
-    /// Frees a failed request's slot without counting it, for a source that continues.
+    /// Frees a failed request's slot without counting it, for a source that continues after errors.
     #[cold]
     pub fn abandon(&mut self, slot: u32, now: Nanos) {
         self.advance_clock(now);

@@ -1,4 +1,5 @@
-//! Predicts a machine with one more or a faster part, enough requests outstanding, or no write caches.
+//! Predicts a machine with one more or a faster part, enough requests outstanding, or no write
+//! caches.
 
 use crate::whatif::{predict, what_if};
 use machine::Op;

@@ -1,4 +1,5 @@
 //! Whether a measurement was steady, and from when.
+//!
 //! Constant, line, step and ramp are fitted to the slices. A shape counts if it explains more than
 //! autocorrelated noise and matters; the smallest residuals win. A periodic series has hardly any
 //! noise, so a shape must also move more than two requests, and a short stretch must be unique.

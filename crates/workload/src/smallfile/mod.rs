@@ -1,5 +1,5 @@
-//! Small files as in mail, news and web servers: a [`machine::files::FileSystem`] executes the [`Generator`]'s
-//! operations.
+//! Small files as in mail, news and web servers: a [`machine::files::FileSystem`] executes the
+//! [`Generator`]'s operations.
 
 mod generator;
 mod mt19937;
