@@ -61,9 +61,6 @@ impl Directory {
     }
 
     /// Creates the missing part of the path.
-    ///
-    /// # Errors
-    /// As [`Directory::open`]; a directory that cannot be created.
     pub fn make(path: &Path, mode: u32) -> io::Result<(Arc<Directory>, Vec<MadeDirectory>)> {
         let mut made = Vec::new();
         match hold(path, Some(mode), &mut made) {
@@ -75,11 +72,8 @@ impl Directory {
         }
     }
 
-    /// Opens a directory.
-    ///
-    /// # Errors
-    /// Missing, not a directory, or not safe for root: another user owns a symbolic link on the
-    /// path, or created the directory in one that this user can write.
+    /// Refuses what is not safe for root: another user owns a symbolic link on the path, or created
+    /// the directory in one that this user can write.
     pub fn open(path: &Path) -> io::Result<Directory> {
         resolve(path, None, &mut Vec::new())
     }
@@ -92,7 +86,7 @@ impl Directory {
         self.handle.metadata()
     }
 
-    /// Returns whether the path still leads here.
+    /// The path still leads here.
     pub fn is_in_place(&self) -> bool {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
@@ -102,25 +96,22 @@ impl Directory {
         self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
-    /// Returns a name's attributes; follows no link.
+    /// Follows no link.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, false)
     }
 
-    /// Returns a name's attributes; follows a link.
+    /// Follows a link.
     pub fn follow(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, true)
     }
 
-    /// Opens a regular file to read; follows no link and waits for no pipe.
-    ///
-    /// # Errors
-    /// Missing, or not a regular file.
+    /// Follows no link and waits for no pipe.
     pub fn open_regular(&self, name: &OsStr) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY)
     }
 
-    /// Opens a file to append to; fails as [`Directory::open_regular`].
+    /// As [`Directory::open_regular`].
     pub fn open_to_append(&self, name: &OsStr) -> io::Result<File> {
         self.open_file(name, OFlags::WRONLY | OFlags::APPEND)
     }
@@ -153,17 +144,14 @@ impl Directory {
         Err(io::Error::other("it was replaced at this very moment"))
     }
 
-    /// Creates a new file to read and write.
+    /// To read and write.
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// Opens or creates a file to read and write.
-    ///
-    /// # Errors
-    /// A symbolic link, a directory, or no permission.
+    /// To read and write. Refuses a symbolic link.
     pub fn open_or_create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::RDWR
             | OFlags::CREATE
@@ -174,7 +162,7 @@ impl Directory {
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// Calls `stat` once and drops the result.
+    /// Drops the result.
     pub fn stat(&self, name: &OsStr) -> io::Result<()> {
         statat(self, name, AtFlags::empty())?;
         Ok(())
@@ -190,12 +178,12 @@ impl Directory {
         Ok(())
     }
 
-    /// Renames a file; replaces one with the new name.
+    /// Replaces a file with the new name.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(self, from, self, to)?)
     }
 
-    /// Renames a file; fails if the new name is taken.
+    /// Fails if the new name is taken.
     pub fn rename_to_free(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         match rename_without_replacing(self, from, to) {
             // A system or a file system that cannot: a link does not replace a file either.
@@ -219,7 +207,6 @@ impl Directory {
         Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Returns whether the name leads to this file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
         matches!((file.metadata(), self.look(name)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
@@ -228,7 +215,6 @@ impl Directory {
         self.readable()?.set_permissions(Permissions::from_mode(mode))
     }
 
-    /// Brings the names to stable storage.
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(self.readable()?)?)
     }
@@ -351,7 +337,7 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
     Ok(Directory { path: path.into(), handle: at })
 }
 
-/// Removes created directories that are empty, innermost first.
+/// If empty, innermost first.
 pub fn remove_empty(made: &[MadeDirectory]) {
     made.iter()
         .rev()

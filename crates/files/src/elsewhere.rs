@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A directory; none can be held open here.
+/// None can be held open here.
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
@@ -120,7 +120,7 @@ impl Directory {
     }
 }
 
-/// Returns no names if the directory cannot be read.
+/// Empty if the directory cannot be read.
 pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name())
 }
@@ -174,7 +174,7 @@ pub fn write_attribute(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Refuses the path of a device, which may be a pipe that waits.
+/// Refuses devices, which may be pipes that wait.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     use std::path::{Component, Prefix};
     if let Some(Component::Prefix(prefix)) = path.components().next()

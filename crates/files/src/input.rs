@@ -25,16 +25,13 @@ pub struct Input {
 }
 
 impl Input {
-    /// Takes the kind's name with an article.
+    /// Takes the name with an article.
     pub const fn new(what: &'static str, max_bytes: u64) -> Input {
         Input { what, max_bytes }
     }
 
     /// Opens a regular file, or an open file of this process (`/dev/stdin`, or `/dev/fd/N` of a
     /// shell's `<(command)`).
-    ///
-    /// # Errors
-    /// It cannot be opened, is another kind of file, or exceeds the bound.
     pub fn open(self, path: &Path) -> io::Result<Bounded<File>> {
         let file = open_without_waiting(path)?;
         let metadata = file.metadata()?;
@@ -51,19 +48,14 @@ impl Input {
         }
     }
 
-    /// # Errors
-    /// As [`Input::open`]; it cannot be read, or grows beyond the bound.
     pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
         self.open(path)?.all()
     }
 
-    /// # Errors
-    /// As [`Input::read`]; not UTF-8.
     pub fn text(self, path: &Path) -> io::Result<String> {
         text(self.read(path)?)
     }
 
-    /// Reads an open file up to the bound.
     pub fn bounded<R: Read>(self, from: R) -> Bounded<R> {
         Bounded { from, left: self.max_bytes, input: self }
     }
@@ -81,9 +73,6 @@ impl Input {
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Removes a byte-order mark.
-///
-/// # Errors
-/// Not UTF-8.
 pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
     if bytes.starts_with(BYTE_ORDER_MARK) {
         bytes.drain(..BYTE_ORDER_MARK.len());
@@ -92,10 +81,7 @@ pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
 }
 
-/// Reads the next line, without its end; `None` after the last.
-///
-/// # Errors
-/// As the reader, a longer line than `max_bytes`, and bytes that are not UTF-8.
+/// Reads a line without its end; `None` after the last.
 ///
 /// ```
 /// let mut from: &[u8] = b"first\r\nlast";
@@ -138,8 +124,6 @@ pub struct Bounded<R> {
 }
 
 impl<R: Read> Bounded<R> {
-    /// # Errors
-    /// As the reader; more bytes than the bound.
     pub fn all(mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read_to_end(&mut bytes)?;

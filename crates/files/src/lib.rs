@@ -25,10 +25,9 @@ use unix as system;
 
 use std::path::Path;
 
-/// The mode of directories such as the journal's.
+/// For directories such as the journal's.
 pub const PRIVATE: u32 = 0o700;
 
-/// Returns a file's directory.
 pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

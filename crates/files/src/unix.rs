@@ -1,4 +1,4 @@
-//! Files and their owners on Unix.
+//! For Unix.
 
 use rustix::fs::{Dir, Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::process::geteuid;
@@ -23,7 +23,7 @@ pub(crate) fn names_of(directory: File) -> io::Result<impl Iterator<Item = io::R
         .map(|name| name.map(OsString::from_vec)))
 }
 
-/// Returns whether both are the same file, or nodes of one device.
+/// Also true of nodes of one device.
 pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     let is_device = |kind: FileType| kind.is_block_device() || kind.is_char_device();
     if is_device(a.file_type()) && is_device(b.file_type()) {
@@ -58,13 +58,13 @@ pub fn has_same_owner(a: &Metadata, b: &Metadata) -> bool {
     a.uid() == b.uid()
 }
 
-/// Returns whether it is a character device, pipe or socket.
+/// A character device, pipe or socket.
 pub fn is_stream(metadata: &Metadata) -> bool {
     let kind = metadata.file_type();
     kind.is_char_device() || kind.is_fifo() || kind.is_socket()
 }
 
-/// Returns whether opening waits for the other end.
+/// Opening waits for the other end.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }
@@ -88,7 +88,7 @@ pub fn read_attribute(file: &File, name: &str, max_bytes: usize) -> io::Result<V
     attribute::read(file, name, max_bytes)
 }
 
-/// Writes an extended attribute; fails if the file system has none.
+/// Fails if the file system has none.
 pub fn write_attribute(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
     attribute::write(file, name, value)
 }

@@ -162,10 +162,8 @@ pub enum Reap {
     Auto,
 }
 
-/// The longest wait for further completions ([`Reap::AtLeast`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
-/// Longest poll before a stream sleeps ([`Reap::Poll`]).
 pub const POLL_MAX_NS: Nanos = 100_000;
 
 /// The time that [`Reap::Auto`] learns at a run's start; exclude it from the measurement.
@@ -213,7 +211,7 @@ pub struct Access {
     pub reap: Reap,
     /// For direct requests with blocking calls or io_uring, if the device allows it.
     pub kernel_polls: bool,
-    /// A sync to stable storage, timed in [`crate::Usage::sync_ns`].
+    /// Timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
     /// First byte and length in each target; the rest is not prepared.
     pub region: (u64, u64),

@@ -6,11 +6,10 @@ use crate::{
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A check before the first byte; `u64` is the most that creating the targets writes. An error
-/// refuses the command.
+/// Checks before the first byte; `u64` is the most that creating the targets writes.
 pub type BeforeWrites = Box<dyn Fn(&[TargetFacts], u64) -> Result<()> + Send + Sync>;
 
-/// A limit on written bytes, checked before a fill and before each write.
+/// Checked before a fill and before each write.
 ///
 /// ```
 /// let allowance = machine::Allowance::new(Some(1 << 20), Box::new(|_, _| Ok(())));
@@ -32,7 +31,6 @@ impl fmt::Debug for Allowance {
 }
 
 impl Allowance {
-    /// Takes `None` as no limit.
     pub fn new(max: Option<u64>, before: BeforeWrites) -> Allowance {
         let (written, reached) = (AtomicU64::new(0), AtomicBool::new(false));
         Allowance { max, written, reached, before }
@@ -55,13 +53,10 @@ impl Allowance {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// # Errors
-    /// The command may not write that much.
     pub fn opening(&self, targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
         (self.before)(targets, fill_bytes)
     }
 
-    /// Returns `false` if the bytes may not be written.
     pub fn take(&self, bytes: u64) -> bool {
         let Some(max) = self.max else {
             self.add(bytes);
@@ -98,7 +93,7 @@ impl<'a, S: RequestSource> AllowedSource<'a, S> {
         AllowedSource { source, allowance, in_flight: 0 }
     }
 
-    /// Reserves the bytes of the largest request.
+    /// For the largest request.
     fn may_write(&self) -> bool {
         !self.source.writes() || self.allowance.take(u64::from(self.source.max_request()))
     }

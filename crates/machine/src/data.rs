@@ -1,7 +1,7 @@
 use crate::rng::{GOLDEN, SplitMix64};
 
-/// Writes incompressible bytes, reproducible from the seed (SplitMix64: 8 bytes in about 7
-/// instructions).
+/// Writes incompressible bytes, reproducible from the seed (SplitMix64: about 7 instructions per 8
+/// bytes).
 ///
 /// ```
 /// let (mut one, mut other) = ([0; 64], [0; 64]);
@@ -23,7 +23,7 @@ pub fn fill_random(seed: u64, buffer: &mut [u8]) {
 /// Bytes of a test file that share one seed.
 pub const FILL_STEP: u64 = 1 << 20;
 
-/// Returns the seed of the piece at byte `piece`.
+/// Takes the piece's first byte.
 pub fn fill_seed(seed: u64, piece: u64) -> u64 {
     seed ^ piece.wrapping_mul(GOLDEN)
 }

@@ -176,12 +176,12 @@ impl Engine {
         self.row().name
     }
 
-    /// Returns advice without a full stop.
+    /// Without a full stop.
     pub fn advice(self) -> &'static str {
         self.row().advice
     }
 
-    /// Returns the best engine for several outstanding requests.
+    /// Returns the best for several outstanding requests.
     pub fn asynchronous(engines: &[Engine]) -> Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
@@ -212,7 +212,6 @@ impl Engine {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
 
-    /// Returns the threads for one stream of this depth.
     pub fn workers(self, depth: u32) -> u32 {
         if self.has_workers() { depth } else { 1 }
     }

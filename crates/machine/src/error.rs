@@ -13,10 +13,9 @@ pub enum Error {
     /// Too little space; exit code 2.
     #[error("{what}: {why}; {hint}")]
     Full { what: String, why: String, hint: String },
-    /// The machine lacks a feature; the experiment is skipped.
+    /// The machine lacks a feature; its experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
-    /// The target whose device cannot discard.
     #[error("{0}: it does not support discards")]
     NoDiscard(String),
     #[error("{doing} {}: {source}", path.display())]
@@ -41,7 +40,6 @@ impl Error {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
-    /// Returns a function for `map_err`.
     pub fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,

@@ -106,7 +106,7 @@ pub struct TargetFacts {
 }
 
 impl TargetFacts {
-    /// Creates a writable target with direct I/O in 512-byte blocks, one member and no layers.
+    /// Creates a writable target: direct I/O in 512-byte blocks, one member, no layers.
     pub fn new(name: impl Into<String>, kind: TargetKind, size_bytes: u64) -> TargetFacts {
         TargetFacts {
             name: name.into(),
@@ -138,8 +138,8 @@ impl TargetFacts {
         self.narrowest(|layer| layer.target_rate(writes))
     }
 
-    /// Returns the layer that saturates first, and the target's requests per second then. A device
-    /// model's random limit does not limit sequential requests.
+    /// As [`TargetFacts::narrowest_rate`], in requests per second. A device model's random limit
+    /// does not limit sequential requests.
     pub fn narrowest_iops(&self, writes: bool, random: bool) -> Option<(&Layer, f64)> {
         let applies = |layer: &Layer| {
             random || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only)
@@ -153,7 +153,7 @@ impl TargetFacts {
     }
 
     /// Returns the lowest layer that holds several members, which then form no stripe. Links and
-    /// file systems of loop devices' files do not count.
+    /// loop devices' file systems do not count.
     pub fn shared_by_members(&self) -> Option<&Layer> {
         // The layers of a simulated volume stand for all of its disks.
         if self.members < 2 || self.kind != TargetKind::Stripe {

@@ -98,7 +98,7 @@ pub fn parent_directory(number: u32, branch: u32) -> Option<u32> {
     number.checked_sub(1)?.checked_div(branch)
 }
 
-/// Returns the subdirectories directly below one, of `all` in the tree.
+/// Returns those directly below, of `all` in the tree.
 ///
 /// ```
 /// use machine::files::directories_below;
@@ -184,16 +184,15 @@ impl FileError {
     }
 }
 
-/// Resources used so far by all threads of the process.
+/// All threads of the process together, so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileUsage {
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Bytes read from block devices and dirtied for them, if counted.
+    /// Read from block devices and dirtied for them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
-/// A file system with a clock.
 pub trait FileSystem: Sync {
     type Area: FileArea;
 
@@ -202,20 +201,15 @@ pub trait FileSystem: Sync {
 
     fn usage(&self) -> FileUsage;
 
-    /// Also returns how long the program was stopped.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
 
-    /// Returns reasons not to trust measurements here.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// Makes a private directory in each location, or joins another area's.
-    ///
-    /// # Errors
-    /// A missing or read-only location; an unavailable engine; no areas to join.
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
@@ -232,8 +226,6 @@ pub trait FileArea: Sync {
     /// Returns the first location's directory for other processes; `None` if they cannot join.
     fn directory(&self) -> Option<&Path>;
 
-    /// # Errors
-    /// Too little memory or engine resources.
     fn work(&self) -> Result<Self::Work, FileError>;
 }
 

@@ -46,6 +46,5 @@ pub enum Matters {
     Writes,
     /// Requests past the page cache.
     Direct,
-    /// Operations on many files.
     SmallFiles,
 }

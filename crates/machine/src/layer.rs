@@ -167,7 +167,6 @@ pub struct BurstFacts {
 }
 
 impl BurstFacts {
-    /// Warns about this burst in a layer.
     pub fn sentence(&self, layer: &str) -> String {
         let rate = |per_s: f64| match self.in_requests {
             true => format!("{} requests/s", significant(per_s, 3)),
@@ -232,7 +231,6 @@ impl Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
 
-    /// Adds the shares of two paths to one layer.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
@@ -279,7 +277,7 @@ impl Layer {
             .filter(|rate| rate.is_finite())
     }
 
-    /// Returns the target's requests per second when this layer reaches its limit.
+    /// As [`Layer::target_rate`], in requests per second.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
         self.admitted_iops(writes)
             .map(|iops| iops / self.share.of(writes))

@@ -121,7 +121,7 @@ pub enum NewFile {
 
 /// Finished runs, as JSON, for the next process.
 pub trait RunLog {
-    /// Returns the run's next result that an earlier process kept.
+    /// Returns the run's next result from an earlier process.
     fn recall(&self, run: &str) -> Option<String>;
 
     fn keep(&self, run: &str, result: &str);
@@ -130,9 +130,6 @@ pub trait RunLog {
 /// Makes runs on several computers at once.
 pub trait ClientRuns {
     /// Takes and returns JSON.
-    ///
-    /// # Errors
-    /// The run failed on a client, or a client is gone.
     fn run(&self, run: &str) -> Result<String>;
 }
 
@@ -149,20 +146,15 @@ pub trait Machine {
 
     fn capabilities(&self) -> Capabilities;
 
-    /// Returns nanoseconds from an arbitrary start.
+    /// Counts from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Waits without I/O.
     fn pause(&self, for_ns: Nanos);
 
     /// Treats these processes as part of the measurement, not as disturbance.
     fn add_own_processes(&self, _processes: &[u32]) {}
 
     /// Gives a directory a test file with incompressible data.
-    ///
-    /// # Errors
-    /// A missing path or permission, too little space, a device in use, a file that would be
-    /// overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
     /// Lets `check` see all facts before it overwrites data. If the machine chooses the size, a
@@ -198,11 +190,8 @@ pub trait Machine {
     fn target_facts(&self, target: &Self::Target) -> TargetFacts;
 
     /// Prepares the targets (allocation, cache), starts all parts together and runs their sources
-    /// to the end.
-    ///
-    /// # Errors
-    /// An unsupported access or a failed request; under [`OnFailure::EndPart`] a part's error is in
-    /// [`RunUsage::parts`]. The targets stay usable.
+    /// to the end. Under [`OnFailure::EndPart`] a part's error is in [`RunUsage::parts`]; the
+    /// targets stay usable.
     fn run<S: RequestSource>(
         &self,
         parts: &mut [Part<'_, Self::Target, S>],
@@ -236,17 +225,13 @@ pub trait Machine {
         None
     }
 
-    /// Stripes the target over these members, in order; `chunk` is in bytes. Stored data stays
-    /// unchanged.
-    ///
-    /// # Errors
-    /// A missing member, an invalid chunk, or a machine without stripes.
+    /// Stripes the target over these members, in order; `chunk` is in bytes. Stored data stays.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
     /// Keeps files of [`TargetSpec::create`] after the drop.
     fn keep(&self, _target: &mut Self::Target) {}
 
-    /// Returns the bytes left of an [`Allowance`].
+    /// Bytes left of an [`Allowance`].
     fn may_write(&self) -> u64 {
         u64::MAX
     }
@@ -254,10 +239,7 @@ pub trait Machine {
     /// Counts bytes that an earlier process of the command wrote.
     fn wrote_before(&self, _bytes: u64) {}
 
-    /// Discards data, so that a drive can erase flash in advance.
-    ///
-    /// # Errors
-    /// The target is only read, or a layer cannot discard.
+    /// Lets a drive erase flash in advance.
     fn discard(&self, target: &Self::Target) -> Result<()> {
         let name = self.target_facts(target).name;
         Err(Error::NoDiscard(name))
@@ -293,19 +275,16 @@ pub trait Machine {
         None
     }
 
-    /// Returns times so far; empty if not counted.
+    /// Empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }
 
-    /// Returns links of known speed, and their traffic so far.
+    /// Returns links of known speed.
     fn network(&self) -> Vec<NetworkLink> {
         Vec::new()
     }
 
     /// Measures the memory rates that limit buffered I/O.
-    ///
-    /// # Errors
-    /// An access failed, or too little memory.
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>>;
 }

@@ -17,7 +17,7 @@ pub struct Meter {
 pub struct Reading {
     pub requests: u64,
     pub bytes: u64,
-    /// Sum of the requests' latencies.
+    /// Summed over the requests.
     pub latency_ns: u64,
 }
 
@@ -184,7 +184,6 @@ impl Work {
         WorkGuard(())
     }
 
-    /// Begins a step between two shares of the work.
     pub fn step(&self, what: String, goal: Goal, shares: Range<f64>) {
         started(what);
         let (began, before) = (Instant::now(), REQUESTS.read());
@@ -238,7 +237,6 @@ static LAST: Mutex<Option<LastRun>> = Mutex::new(None);
 
 static RUNNING: Mutex<Option<String>> = Mutex::new(None);
 
-/// Sets the current run's description.
 pub fn started(what: String) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
 }

@@ -17,14 +17,13 @@ pub fn mark(random: u64, inode: u64) -> String {
     format!("{random:016x}-{hash:08x}")
 }
 
-/// Returns whether the mark belongs to this inode number.
 pub fn is_mark(text: &str, inode: u64) -> bool {
     let random = text.split_once('-').and_then(|(random, _)| u64::from_str_radix(random, 16).ok());
     random.is_some_and(|random| mark(random, inode) == text)
 }
 
-/// Returns the name before a rename. A file to be created has no inode number yet: use its
-/// directory's, which is valid while the file is empty.
+/// Returns the name before a rename. Before creation use the directory's inode number, which is
+/// valid while the file is empty.
 pub fn part_name(random: u64, inode: u64) -> String {
     format!(".halfpower-{}.part", mark(random, inode))
 }

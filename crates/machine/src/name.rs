@@ -25,7 +25,7 @@ pub fn with_settings(name: &str, settings: &str) -> String {
 /// Why clients cannot share a file, if the machine has no other reason.
 pub const OWN_FILES: &str = "each client has a file of its own";
 
-/// Returns the name of a client that has no host of its own, from its rank.
+/// For clients that have no host of their own.
 pub fn client_name(rank: usize) -> String {
     format!("client {}", rank + 1)
 }

@@ -50,7 +50,6 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// Creates a generator whose number `i` is `hash(seed, i)`.
     pub const fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }
@@ -61,7 +60,6 @@ impl SplitMix64 {
         mix(self.state)
     }
 
-    /// Returns a number in `0..n`.
     #[inline]
     pub const fn below(&mut self, n: u64) -> u64 {
         below(self.next_u64(), n)

@@ -19,14 +19,13 @@ pub struct Part<'a, T, S> {
     pub scheduling: Scheduling<'a>,
 }
 
-/// Settings of the streams' threads and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
     /// Empty for all.
     pub processors: &'a [u32],
     /// `None`: as the process.
     pub io_priority: Option<IoPriority>,
-    /// From -20 (highest priority) to 19; `None`: as the process.
+    /// `None`: as the process.
     pub nice: Option<i32>,
 }
 
@@ -53,7 +52,6 @@ pub enum IoClass {
 }
 
 impl IoPriority {
-    /// Returns the kernel's form: the class from bit 13 on, the level below.
     pub fn bits(self) -> u16 {
         (self.class as u16) << 13 | u16::from(self.level)
     }
@@ -123,7 +121,7 @@ pub struct RunOptions {
     /// Bytes brought into an empty page cache. A guest whose free memory is reclaimed faults them
     /// in first.
     pub cache_bytes: u64,
-    /// Locked so that others cannot use it.
+    /// Locked: others cannot use it.
     pub locked_bytes: u64,
     /// They divide each part's sources equally; 0: one.
     pub clients: u32,
@@ -131,16 +129,12 @@ pub struct RunOptions {
 
 #[derive(Debug, Default)]
 pub struct RunUsage {
-    /// On the machine's clock.
     pub began: Nanos,
     /// From the program's start to the run's.
     pub since_start_ns: Nanos,
-    /// As [`Usage::waited_ns`].
     pub waited_ns: Nanos,
     pub cpu: CpuTimes,
-    /// As [`Usage::block_bytes`].
     pub block_bytes: Option<(u64, u64)>,
-    /// As [`Usage::resources`].
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
@@ -154,21 +148,20 @@ pub struct RunUsage {
 pub struct PartUsage {
     /// To the part's last completion.
     pub elapsed_ns: Nanos,
-    /// As [`Usage::sync_ns`].
     pub sync_ns: Option<Nanos>,
     /// Processor time to the part's last completion.
     pub process_ns: Option<Nanos>,
     pub unserved_ns: Option<Nanos>,
     pub sync_unserved_ns: Option<Nanos>,
     pub dirty: Option<DirtyUse>,
-    /// Counters of the devices under the part's targets, over the whole run.
+    /// Of the devices under the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
 }
 
 impl RunUsage {
-    /// Divides by part. Processor time, block-layer bytes and warnings are the whole run's.
+    /// Processor time, block-layer bytes and warnings stay the whole run's.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,
@@ -226,7 +219,6 @@ impl RunUsage {
         })
     }
 
-    /// Returns the only part's usage.
     pub fn single(self) -> Result<Usage> {
         self.by_part()
             .next()

@@ -31,16 +31,15 @@ pub struct Completion {
     pub result: i32,
 }
 
-/// A source's next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Issue(Request),
     /// Discard these blocks; completes before the next call, or fails the run.
     Discard(Request),
-    /// For a rate limit or think time; completions still arrive.
+    /// Completions still arrive.
     WaitUntil(Nanos),
     WaitForCompletion,
-    /// Finished, with nothing in flight.
+    /// Nothing is in flight.
     Done,
 }
 
@@ -55,7 +54,7 @@ pub enum Stability {
     Uncached,
 }
 
-/// A state machine that keeps its requests outstanding and issues the next one on each completion.
+/// Keeps its requests outstanding and issues the next one on each completion.
 ///
 /// The machine owns the loop, the clock and the buffers. All methods are on the hot path.
 ///
@@ -91,10 +90,10 @@ pub enum Stability {
 /// assert_eq!((first.offset, first.len), (0, 4096));
 /// ```
 pub trait RequestSource: Send {
-    /// Returns the number of slots: `0..depth`.
+    /// Slots are `0..depth`.
     fn depth(&self) -> u32;
 
-    /// Returns the longest request in bytes, also each buffer's length.
+    /// In bytes; also each buffer's length.
     fn max_request(&self) -> u32;
 
     /// Returns whether any request may be a write.
@@ -107,7 +106,6 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// Returns the slot's uncompleted request.
     fn outstanding(&self, _slot: u32) -> Request {
         unreachable!("only sources that keep their requests are asked")
     }
@@ -119,7 +117,7 @@ pub trait RequestSource: Send {
         None
     }
 
-    /// Returns `None` for all targets.
+    /// Returns `None` for all.
     fn sync_target(&self) -> Option<u32> {
         None
     }
@@ -130,7 +128,6 @@ pub trait RequestSource: Send {
         None
     }
 
-    /// Reports the end of [`RequestSource::sync_due`]'s sync.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
     /// Fills the buffers before the run, only on machines with data. At depth 1 they are 256 KiB or
@@ -155,7 +152,6 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// Returns whether each request needs [`RequestSource::priority`].
     #[inline(always)]
     fn gives_priorities(&self) -> bool {
         false
@@ -172,7 +168,7 @@ pub trait RequestSource: Send {
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
-    /// Reports a completion, noticed at `now`.
+    /// `now`: when it was noticed.
     fn complete(&mut self, completion: Completion, now: Nanos);
 
     /// Reports a failed or short request. `true`: the source has counted it and freed its slot; the
@@ -191,14 +187,12 @@ pub trait RequestSource: Send {
         None
     }
 
-    /// Completes a request from [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
     /// Fills a write's buffer, only on machines with data.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
-    /// Returns whether reads need [`RequestSource::check`].
     fn checks(&self) -> bool {
         false
     }

@@ -19,7 +19,6 @@ pub enum Sharing {
     },
 }
 
-/// A file that a task takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     pub path: PathBuf,
@@ -39,7 +38,6 @@ pub struct OpenAs {
     pub empty: bool,
 }
 
-/// A file system's space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystemSpace {
     pub bytes: u64,
@@ -60,15 +58,10 @@ pub trait TaskFiles: Sync {
 
     fn is_interrupted(&self) -> bool;
 
-    /// # Errors
-    /// The file could not be taken.
     fn check(&self, wanted: &Wanted) -> Result<()>;
 
     /// Makes a missing file that will be written. While the result lives, no other run can write
     /// it; dropping it removes a file that halfpower made, unless kept.
-    ///
-    /// # Errors
-    /// An existing file that halfpower did not make and may not overwrite; a file in use.
     fn take(&self, wanted: &Wanted) -> Result<Self::File>;
 
     /// Returns `None` if unknown.
@@ -79,16 +72,13 @@ pub trait TaskFiles: Sync {
 
     fn remove_directory(&self, path: &Path) -> Result<()>;
 
-    /// Creates and closes a file; with `sync`, once its data is on stable storage.
-    ///
-    /// # Errors
-    /// The name is taken.
+    /// Creates and closes a new file; with `sync`, once its data is on stable storage.
     fn create(&self, path: &Path, content: &[u8], sync: bool) -> Result<()>;
 
     /// Returns bytes.
     fn stat(&self, path: &Path) -> Result<u64>;
 
-    /// Reads from the start; returns the bytes read.
+    /// Reads from the start.
     fn read(&self, path: &Path, buffer: &mut [u8]) -> Result<usize>;
 
     fn sync_file_system(&self, directory: &Path) -> Result<()>;
@@ -98,19 +88,15 @@ pub trait TaskFiles: Sync {
 
 /// A taken file; opened, used and closed in each phase.
 pub trait TaskFile {
-    /// Returns the number in its file system.
+    /// The number in its file system.
     fn number(&self) -> Result<u64>;
 
     fn size_bytes(&self) -> Result<u64>;
 
     fn open(&mut self, how: OpenAs) -> Result<()>;
 
-    /// # Errors
-    /// Not open, or the system's error.
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// # Errors
-    /// Not open, or the system's error.
     fn read_at(&self, data: &mut [u8], offset: u64) -> io::Result<usize>;
 
     fn sync(&self) -> Result<()>;
@@ -119,7 +105,6 @@ pub trait TaskFile {
     /// A write failed after it had been accepted.
     fn close(&mut self) -> Result<()>;
 
-    /// Keeps a file that halfpower made.
     fn keep(&mut self);
 
     /// Removes a file that halfpower made, even if an earlier run kept it.

@@ -21,7 +21,7 @@ thread_local! {
     static SHOWN: Cell<Units> = const { Cell::new(Units::Binary) };
 }
 
-/// Restores the thread's earlier units when dropped.
+/// Dropping it restores the thread's earlier units.
 #[derive(Debug)]
 #[must_use]
 pub struct ShownUnits {
@@ -73,7 +73,7 @@ impl Units {
 /// Parses bytes; a fraction is allowed if the result is whole.
 ///
 /// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal;
-/// no unit is bytes. The error names the value and its fix.
+/// no unit is bytes.
 ///
 /// ```
 /// use machine::units::{parse_size, show_size};
@@ -127,8 +127,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     whole_bytes.checked_add((fraction_bytes / scale) as u64).ok_or_else(too_large)
 }
 
-/// Parses nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is seconds. The
-/// error names the value and its fix.
+/// Parses nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is seconds.
 ///
 /// ```
 /// use machine::units::{parse_time, show_time};
@@ -185,7 +184,7 @@ pub fn show_size_rounded(bytes: f64) -> String {
     rounded(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
-/// Formats a capacity with three digits: `1.86 GiB`, or `2.00 GB`.
+/// Formats three digits: `1.86 GiB`, or `2.00 GB`.
 pub fn show_capacity(bytes: f64) -> String {
     match shown_in() {
         Units::Binary => show_size_rounded(bytes),
@@ -263,14 +262,11 @@ pub fn show_span(seconds: f64) -> String {
     }
 }
 
-/// From here on, a factor is easier to read.
 const AS_FACTOR_PERCENT: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShownChange {
-    /// Below twice: `+13.2 %`.
     Percent(f64),
-    /// From twice on: `554 times`.
     Factor(f64),
 }
 
@@ -283,7 +279,6 @@ impl ShownChange {
         ShownChange::Percent((percent * 10.0).round() / 10.0 + 0.0)
     }
 
-    /// Omits the unit.
     pub fn number(self) -> String {
         match self {
             ShownChange::Percent(percent) => format!("{percent:+.1}"),

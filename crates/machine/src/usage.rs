@@ -243,7 +243,6 @@ pub struct RequestTimes {
     pub stages: Vec<StageTime>,
 }
 
-/// The streams' sleeps and polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
     pub waits: u64,
@@ -284,7 +283,7 @@ pub struct PressureUse {
     pub io_full_ns: Nanos,
 }
 
-/// Disturbance by the computer's other users, from kernel counters.
+/// By the computer's other users, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
@@ -304,7 +303,6 @@ pub struct ParityUse {
 /// One part of a run; processor time and block-layer bytes are the whole run's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// On the machine's clock.
     pub began: Nanos,
     /// From the program's start to the part's.
     pub since_start_ns: Nanos,
@@ -312,7 +310,7 @@ pub struct Usage {
     pub waited_ns: Nanos,
     /// Time to the last completion.
     pub elapsed_ns: Nanos,
-    /// Time of the sync after the last completion, if [`crate::Access::sync_at_end`] was set.
+    /// After the last completion; `None` without [`crate::Access::sync_at_end`].
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
     /// Processor time to the last completion.
@@ -338,15 +336,15 @@ pub struct Usage {
     pub others_cached_bytes: [u64; 2],
     /// Read and written on the same devices past the page cache.
     pub others_direct_bytes: [u64; 2],
-    /// Busy times of a simulated machine's parts, busiest first.
+    /// Of a simulated machine, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Times of the program's threads, and of any thread, because a throttle lets a kernel thread
-    /// submit what it held back.
+    /// Of the program's threads, and of any thread: a throttle lets a kernel thread submit what it
+    /// held back.
     pub block_times: Vec<BlockTimes>,
 }
 

@@ -72,7 +72,7 @@ impl Warning {
         self.words == other.words
     }
 
-    /// Extends the ranges by the other's figures.
+    /// Widens the ranges.
     pub fn merge(&mut self, other: &Warning) {
         for ([min, max], [low, high]) in self.figures.iter_mut().zip(&other.figures) {
             if low.value < min.value {

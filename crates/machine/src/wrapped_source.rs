@@ -65,7 +65,7 @@ macro_rules! to_wrapper {
     };
 }
 
-/// A source around another, whose methods it uses unless it has its own.
+/// Uses another source's methods unless it has its own.
 ///
 /// All requests come through [`WrappedSource::next`]: a wrapper that changes it needs no faster
 /// variants, and one that has them offers them itself.

@@ -13,7 +13,7 @@ const ATTEMPT_TOGETHER_NS: Nanos = 8_000_000;
 /// The best counts, because brief interference can only lower the ceiling.
 const ATTEMPTS: usize = 3;
 
-/// The driver's requests per second if nothing else takes time.
+/// The driver's limit if nothing else takes time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Requests complete when issued: the generator's limit.
@@ -28,7 +28,7 @@ impl Ceiling {
     }
 }
 
-/// The ceilings so far; each is measured once.
+/// Each is measured once.
 #[derive(Debug, Default)]
 pub struct Ceilings {
     known: Vec<(Workload, Option<Ceiling>)>,

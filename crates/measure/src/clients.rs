@@ -1,4 +1,4 @@
-//! One run on several clients: each one's share, and the timing of all.
+//! One run on several clients.
 
 use crate::histogram::{Histogram, SparseHistogram};
 use crate::link::LinkWatch;
@@ -41,12 +41,12 @@ pub struct ClientSample {
     pub rank: u32,
     pub host: String,
     pub processors: u32,
-    /// Requests per second while all clients worked.
+    /// While all clients worked.
     pub iops: f64,
     pub latency: [SparseHistogram; 2],
     pub requests: u64,
     pub bytes: u64,
-    /// The process's user and system time.
+    /// User and system time.
     pub cpu_ns: Nanos,
     pub busy_ns: Nanos,
     pub elapsed_ns: Nanos,
@@ -56,14 +56,12 @@ pub struct ClientSample {
     pub began_late_ns: Nanos,
 }
 
-/// A run on several clients.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Together {
     pub run: ClientsRun,
     pub clients: Vec<ClientSample>,
 }
 
-/// Describes a run for [`ClientRuns`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClientsOrder {
     pub workload: Workload,

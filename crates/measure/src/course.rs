@@ -1,4 +1,4 @@
-//! Finds whether a point's runs had one rate and, if not, when it changed.
+//! Whether a point's runs had one rate and, if not, when it changed.
 
 use crate::repeat::rate_estimate;
 use crate::sample::Sample;
@@ -20,10 +20,10 @@ const THROTTLE_SLICES: Nanos = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// Two or more, in order of time.
+    /// At least two, in order of time.
     pub phases: Vec<RatePhase>,
     pub gradual: bool,
-    /// Seen within one run, not between runs.
+    /// Not between runs.
     pub within: bool,
 }
 
@@ -206,7 +206,7 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// Returns a fast beginning, which is a change, unlike a warm-up: the run's rate leaves it out.
+/// A fast beginning is a change, unlike a warm-up: the run's rate leaves it out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,
@@ -246,7 +246,7 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     Some(Course { phases, gradual: found.gradual, within: true })
 }
 
-/// Returns blocks wide enough for a throttle's bursts, and their width.
+/// Wide enough for a throttle's bursts; with their width.
 fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
     let slices = [left_out, &sample.slice_rates].concat();

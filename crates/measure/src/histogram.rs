@@ -12,14 +12,13 @@ const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
 /// A power of two: masking the index replaces the bounds check.
 const TABLE: usize = BUCKETS.next_power_of_two();
 
-/// Latencies in ns. Count, sum, minimum and maximum are exact; percentiles are within 0.4 %.
-/// Recording never allocates or panics.
+/// Latencies in ns. Count, sum, minimum and maximum are exact. Recording never allocates or panics.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "SparseHistogram", into = "SparseHistogram")]
 pub struct Histogram {
     counts: Box<[u64; TABLE]>,
     count: u64,
-    /// 64 bits overflow after 584 years of latencies, and checking for that costs more than 128.
+    /// 64 bits last 584 years of latencies, but checking for overflow costs more than 128.
     sum: u128,
     min: u64,
     max: u64,
@@ -139,7 +138,6 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Merges a sparse histogram.
     pub fn merge_sparse(&mut self, other: &SparseHistogram) {
         if other.buckets.is_empty() {
             return;
@@ -170,7 +168,7 @@ impl Histogram {
         new
     }
 
-    /// Keeps the allocation.
+    /// Keeps its memory.
     pub fn clear(&mut self) {
         if self.count > 0 {
             self.counts[index_of(self.min)..=index_of(self.max)].fill(0);
@@ -193,23 +191,23 @@ impl Histogram {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
-    /// Returns exact ns; 0 when empty.
+    /// 0 when empty.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// Returns exact ns; 0 when empty.
+    /// 0 when empty.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Returns exact ns; 0 when empty.
+    /// Exact; 0 when empty.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum() as f64 / self.count as f64 }
     }
 
-    /// Returns ns: nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to
-    /// 0..=100. 0 when empty.
+    /// Nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to 0..=100. 0 when
+    /// empty.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = nearest_rank(p, self.count);
         if rank <= 1 {
@@ -228,7 +226,7 @@ impl Histogram {
         self.max
     }
 
-    /// Yields non-empty buckets in ascending order.
+    /// Yields those not empty, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         let range = if self.count == 0 { 0..0 } else { index_of(self.min)..index_of(self.max) + 1 };
         range.filter(|&index| self.counts[index] > 0).map(|index| {
@@ -260,7 +258,6 @@ pub struct SparseHistogram {
     buckets: Vec<(u64, u64)>,
 }
 
-/// A serialized form that [`Histogram`] cannot have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SparseError {
     #[error(

@@ -2,7 +2,6 @@
 
 use machine::{Machine, Nanos, NetworkLink};
 
-/// Counters at a run's start.
 pub struct LinkWatch {
     began: Nanos,
     before: Vec<NetworkLink>,
@@ -20,7 +19,7 @@ impl LinkWatch {
         percents(&self.before, &machine.network(), passed)
     }
 
-    /// Returns the busiest link's use; `None` if no link has a known speed.
+    /// Returns `None` if no link has a known speed.
     pub fn busiest<M: Machine>(self, machine: &M, active_ns: Nanos) -> Option<f64> {
         self.each(machine, active_ns).into_iter().flatten().reduce(f64::max)
     }

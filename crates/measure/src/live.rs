@@ -1,4 +1,4 @@
-//! A run's seconds while it lasts, for `run --live`.
+//! For `run --live`.
 
 use crate::histogram::Histogram;
 use machine::Nanos;
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 pub(crate) const SECOND_NS: Nanos = 1_000_000_000;
 
-/// A shorter last part has no percentiles worth showing.
+/// A shorter part has no useful percentiles.
 const MIN_LENGTH_NS: Nanos = SECOND_NS / 10;
 
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ impl Second {
         self.latency.count() as f64 * 1e9 / self.length_ns.max(1) as f64
     }
 
-    /// Applies Little's law.
+    /// By Little's law.
     pub fn mean_depth(&self) -> f64 {
         self.latency.sum() as f64 / self.length_ns.max(1) as f64
     }

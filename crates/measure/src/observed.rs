@@ -6,7 +6,7 @@ pub(crate) trait Observer: Send {
     #[inline(always)]
     fn issued(&mut self, _request: &Request, _now: Nanos) {}
 
-    /// Notes that a request ended, perhaps failed; the stream has not counted it yet.
+    /// The request may have failed; the stream has not counted it yet.
     #[inline(always)]
     fn ended(&mut self, _stream: &Stream, _completion: Completion, _now: Nanos) {}
 

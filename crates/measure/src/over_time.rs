@@ -10,12 +10,12 @@ pub struct IntervalSample {
     /// From the measured part's beginning.
     pub from_ns: Nanos,
     pub until_ns: Nanos,
-    /// The load, if it changes over time.
+    /// If the load changes.
     pub offered_iops: Option<f64>,
     pub completed: u64,
     /// Requests due but not issued before the run ended.
     pub not_issued: u64,
-    /// Latencies of requests due in the interval; without a schedule, issued in it.
+    /// Of requests due in the interval; without a schedule, issued in it.
     pub latency: Histogram,
 }
 

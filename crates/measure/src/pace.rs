@@ -3,7 +3,7 @@
 use machine::Nanos;
 use workload::Workload;
 
-/// Times are in 2^-16 ns, because rates of millions per second need fractions.
+/// In 2^-16 ns, because rates of millions per second need fractions.
 const FRACTION_BITS: u32 = 16;
 const FRACTION: f64 = (1 << FRACTION_BITS) as f64;
 
@@ -23,12 +23,12 @@ pub(crate) struct Pace {
     end: u64,
     steps: Box<[Step]>,
     at: usize,
-    /// For Poisson arrivals: the seed and the number of times drawn.
+    /// The seed and the number of draws, if arrivals are Poisson.
     drawn: Option<(u64, u64)>,
 }
 
 impl Pace {
-    /// Takes source `index` of `sources`, which take turns. `None` in a closed loop.
+    /// Takes source `index` of `sources`, which take turns.
     pub(crate) fn new(workload: &Workload, (index, sources): (u64, u64)) -> Option<Pace> {
         let interval = |rate: f64| {
             if rate > 0.0 { (sources as f64 / rate * 1e9 * FRACTION) as u64 } else { 0 }
@@ -53,7 +53,7 @@ impl Pace {
         Some(pace)
     }
 
-    /// Returns ns since the beginning.
+    /// Relative to the beginning.
     pub(crate) fn due(&self) -> Nanos {
         self.next >> FRACTION_BITS
     }

@@ -1,5 +1,4 @@
-//! Repeats points in turn until each is precise enough, or the time or the number of runs is used
-//! up.
+//! Repeats points in turn until each is precise enough, or a limit is reached.
 
 use crate::ceiling::Ceiling;
 use crate::sample::{Options, Sample, sample};
@@ -14,7 +13,7 @@ pub struct Repeats {
     /// If the time allows.
     pub min: u32,
     pub max: u32,
-    /// The goal for half the 95 % interval, as a fraction of the rate.
+    /// Half the 95 % interval, as a fraction of the rate.
     pub precision: f64,
     /// No run starts that would end later.
     pub budget_ns: Nanos,
@@ -42,14 +41,13 @@ pub struct PointStatus {
     /// The point failed or needs no more runs.
     pub closed: bool,
     pub weight: f64,
-    /// The time of another run.
     pub cost_ns: Nanos,
 }
 
 pub trait Repeated {
     fn status(&self, point: usize) -> PointStatus;
 
-    /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
+    /// As a fraction of the rate; infinite without an interval.
     fn half_width(&self, point: usize) -> f64;
 
     /// Runs a point again. A failed run closes its point.
@@ -67,7 +65,7 @@ pub trait Repeated {
     }
 }
 
-/// Runs points in rounds, so drift affects all equally. Fails as [`Repeated::run`].
+/// In rounds, so drift affects all equally. Fails as [`Repeated::run`].
 pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -> Result<()> {
     let deadline = subject.now().saturating_add(repeats.budget_ns);
     let in_time = |subject: &_, status: &PointStatus| -> bool {
@@ -147,16 +145,14 @@ pub struct Measured {
     pub samples: Vec<Sample>,
     pub failure: Option<String>,
     pub ceiling: Option<Ceiling>,
-    /// The statistics take longer than some runs.
+    /// The statistics may take longer than a run.
     #[serde(skip)]
     half_width: OnceCell<f64>,
 }
 
 impl Measured {
-    /// Adds a run; one that the user ended early only if it is the first.
-    ///
-    /// # Errors
-    /// The user's interrupt, which is not a failure of the workload.
+    /// Adds a run; one that the user ended early only if it is the first. Fails only on the user's
+    /// interrupt.
     pub fn push(&mut self, run: Result<Sample>) -> Result<()> {
         self.half_width = OnceCell::new();
         match run {
@@ -188,7 +184,6 @@ impl Measured {
         }
     }
 
-    /// Computes [`Repeated::half_width`].
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -197,18 +192,18 @@ impl Measured {
     }
 }
 
-/// Returns the runs without a warm-up if there are two, otherwise all.
+/// Those without a warm-up if there are two, otherwise all.
 pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
     let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
     if steady.len() >= 2 { steady } else { samples.iter().collect() }
 }
 
-/// Estimates requests per second, weighted by time. `None` without an interval.
+/// In requests per second, weighted by time. `None` without an interval.
 pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     rate_estimate_beside(samples, None)
 }
 
-/// Uses the spread that the runs of many points share ([`stats::estimate_beside`]).
+/// As [`stats::estimate_beside`].
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
     let counted = counted(samples);
     if !ends_with_flush(&counted) {
@@ -220,19 +215,18 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Returns whether all runs end with a flush. Each is then a single value: slices end before the
-/// flush.
+/// Then each run is a single value: slices end before the flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
 
-/// Returns the spread between runs; `None` with fewer than two.
+/// Returns `None` with fewer than two.
 pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// Gives slices equal width, so that each run is weighted by its time. A run too short for slices
-/// is a single rate.
+/// Slices have equal width, so that each run counts by its time. A run too short for slices is a
+/// single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -314,9 +308,9 @@ pub fn may_run<M: Machine>(machine: &M, workload: &Workload) -> bool {
     !workload.writes() || machine.may_write() >= least
 }
 
-/// Returns options for requests that a throttle admits in bursts: the run starts and ends midway
-/// between two bursts, at least `ramp_ns` after the beginning. That excludes the first burst,
-/// admitted at once, and the second, which may spread over half a slice.
+/// For requests that a throttle admits in bursts: the run starts and ends midway between two
+/// bursts, at least `ramp_ns` after the beginning. That excludes the first burst, admitted at once,
+/// and the second, which may spread over half a slice.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
@@ -329,8 +323,8 @@ pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
     machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
 }
 
-/// Returns the [`ramp`], or [`of_whole_bursts`]. Under a throttle without bursts it first waits for
-/// the end of the last slice.
+/// Returns the [`ramp`], or [`of_whole_bursts`]. Under a throttle without bursts it first awaits
+/// the last slice's end.
 pub fn next_run<M: Machine>(
     machine: &M,
     facts: &TargetFacts,
@@ -350,10 +344,7 @@ pub fn next_run<M: Machine>(
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
 }
 
-/// Makes the first run of a workload: the only one if runs repeat exactly.
-///
-/// # Errors
-/// An unsupported workload or access mode, or a failed request.
+/// The only run if runs repeat exactly.
 pub fn first_run<M: Machine>(
     machine: &M,
     target: &mut M::Target,

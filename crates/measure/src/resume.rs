@@ -1,6 +1,5 @@
-//! A later process takes over an interrupted measurement's finished runs. The clock moves with
-//! them, so a budget counts the time of both processes, and decisions that depend on the time are
-//! the same.
+//! A later process takes over an interrupted measurement's finished runs. The clock continues, so a
+//! budget counts both processes' time, and decisions by time are the same.
 
 use crate::sample::Options;
 use machine::units::show_size;
@@ -89,7 +88,6 @@ struct State {
 }
 
 impl Journal {
-    /// Takes `before` and `runs` from an earlier process.
     pub fn new(before: Option<Opened>, runs: Vec<RunLine>, write: WriteLine) -> Journal {
         let pending = runs.len();
         let mut kept: HashMap<String, VecDeque<Kept>> = HashMap::new();
@@ -105,7 +103,7 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns ns over all processes.
+    /// Over all processes.
     pub fn now(&self) -> Nanos {
         self.began.elapsed().as_nanos() as Nanos + self.shift_ns()
     }
@@ -114,7 +112,7 @@ impl Journal {
         self.state().shift_ns
     }
 
-    /// Counts runs of earlier processes that were not recalled yet.
+    /// Runs of earlier processes not recalled yet.
     pub fn pending(&self) -> usize {
         self.state().pending
     }
@@ -123,7 +121,7 @@ impl Journal {
         self.state().written
     }
 
-    /// Describes changes since the earlier process, in sentences.
+    /// Sentences about changes since the earlier process.
     pub fn changes(&self) -> Vec<String> {
         let state = self.state();
         let (Some(before), Some(now)) = (&state.before, &state.opened) else { return Vec::new() };
@@ -154,7 +152,7 @@ impl Journal {
             .collect()
     }
 
-    /// Sets the earlier process's sizes, so that offsets are the same.
+    /// Keeps the earlier process's sizes, for the same offsets.
     fn sized(&self, specs: &[TargetSpec]) -> Vec<TargetSpec> {
         let state = self.state();
         let before = state.before.as_ref().map_or(&[][..], |before| &before.targets);
@@ -240,7 +238,7 @@ impl Journal {
 pub struct Resumable<M> {
     machine: M,
     journal: Arc<Journal>,
-    /// Settings and stripe, which distinguish runs with the same description.
+    /// Distinguishes runs with the same description: settings and stripe.
     scope: RefCell<[String; 2]>,
     /// Due before the next run, unless that is a kept one.
     owed_ns: Cell<Nanos>,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
-/// A size for checks before the target is open.
+/// For checks before the target is open.
 const ANY_SIZE: u64 = u64::MAX >> 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,11 +28,10 @@ pub struct RequestPart {
 pub enum Arrangement {
     #[default]
     InTurn,
-    /// Each part by itself, then all at once, round after round.
+    /// Each part alone, then all at once, round after round.
     Concurrent,
 }
 
-/// The targets, their workloads, and how often to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     pub targets: Vec<TargetSpec>,
@@ -62,7 +61,7 @@ impl RunRequest {
         }
     }
 
-    /// Groups the buffers of parts that run at the same time.
+    /// Groups parts that run at the same time.
     fn buffers(&self) -> Vec<Vec<Buffers>> {
         let each = self.parts.iter().map(|part| part.workload.buffers());
         match self.arrangement {
@@ -122,15 +121,11 @@ pub struct Runner<'m, M: Machine> {
 
 impl<'m, M: Machine> Runner<'m, M> {
     /// Writes nothing before all checks pass.
-    ///
-    /// # Errors
-    /// An invalid part, a target that cannot be opened, or not enough memory.
     pub fn open(machine: &'m M, request: &RunRequest) -> Result<Runner<'m, M>> {
         Runner::open_then(machine, request, |_| Ok(()))
     }
 
-    /// Opens as [`Runner::open`]; calls `last`, which may fail, after the checks and before any
-    /// write.
+    /// As [`Runner::open`]; calls `last` after the checks, before any write.
     pub fn open_then(
         machine: &'m M,
         request: &RunRequest,
@@ -151,11 +146,8 @@ impl<'m, M: Machine> Runner<'m, M> {
         Ok(runner)
     }
 
-    /// Opens targets for work that depends on their facts. `check` refuses invalid work, and
-    /// returns the buffers of each group of concurrent streams.
-    ///
-    /// # Errors
-    /// As [`Machine::open_all`] and `check`; not enough memory.
+    /// For work that depends on the targets' facts. `check` refuses invalid work, and returns the
+    /// buffers of each group of concurrent streams.
     pub fn open_checked(
         machine: &'m M,
         specs: &[TargetSpec],
@@ -186,7 +178,6 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.machine
     }
 
-    /// Returns the opened targets' facts.
     pub fn facts(&self) -> &[TargetFacts] {
         &self.facts
     }
@@ -208,7 +199,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         kept.for_each(|(target, _)| self.machine.keep(target));
     }
 
-    /// Uses the first target; fails as [`Runner::run`].
+    /// On the first target.
     pub fn in_turn(
         &mut self,
         workloads: &[Workload],
@@ -218,18 +209,15 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.run(&RunRequest::in_turn(&TargetSpec::default(), workloads, repeats), on_progress)
     }
 
-    /// Takes the runs before [`Runner::run`]'s interrupt.
+    /// The runs before [`Runner::run`]'s interrupt.
     pub fn take_interrupted(&mut self) -> Option<RunSamples> {
         let parts = self.interrupted.take()?;
         Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
     }
 
     /// Calls `on_progress` with the part and its runs so far; the number after the last part means
-    /// all at once.
-    ///
-    /// # Errors
-    /// The user's interrupt; concurrent parts that stop after an amount of data. Other errors fail
-    /// their part.
+    /// all at once. Fails on the user's interrupt, and if concurrent parts stop after an amount of
+    /// data; other errors fail their part.
     pub fn run(
         &mut self,
         request: &RunRequest,
@@ -283,21 +271,16 @@ impl<'m, M: Machine> Runner<'m, M> {
 }
 
 /// Checks groups of concurrent streams.
-///
-/// # Errors
-/// Not enough memory.
 pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<()> {
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Refuses invalid workloads, and writes to a read-only target.
+/// Also refuses writes to a read-only target.
 pub fn check(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     check_fits(workload, facts)?;
     check_writable(facts, workload.writes(), "name it again after --destroy-data to write it")
 }
 
-/// # Errors
-/// The workload is invalid on the target.
 pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     let align =
         if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
@@ -313,8 +296,7 @@ pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     })
 }
 
-/// # Errors
-/// `writes` is true and the target is read-only; `hint` says how to allow it.
+/// `hint` says how to allow writes.
 pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<()> {
     if writes && !facts.writable {
         return Err(Error::refused(&facts.name, "it was there before and is only read", hint));
@@ -371,7 +353,7 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
 }
 
-/// Writes known before the runs start.
+/// Known before the runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
     /// From runs that end after an amount of data.

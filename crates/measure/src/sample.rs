@@ -38,7 +38,6 @@ pub struct Options {
     pub keep_interrupted: bool,
 }
 
-/// One run's figures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     pub measured_ns: Nanos,
@@ -49,7 +48,7 @@ pub struct Sample {
     /// Latencies of reads, then of writes.
     pub latency: [Histogram; 2],
     pub slice_ns: Nanos,
-    /// The share of the finest slices without a completion.
+    /// Of the finest slices.
     pub empty_share: f64,
     /// Requests per second over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
@@ -58,7 +57,7 @@ pub struct Sample {
     pub warm_up_ns: Nanos,
     /// Positions count from the warm-up's start.
     pub verdict: stats::Verdict,
-    /// Mean requests in flight, over all streams.
+    /// Over all streams.
     pub mean_depth: f64,
     pub mean_service_ns: f64,
     /// Over the whole run, with the ramp.
@@ -94,14 +93,14 @@ impl Sample {
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
     }
 
-    /// Returns bytes of reads and of writes, with the ramp.
+    /// Includes the ramp.
     pub fn bytes_by_op(&self) -> [f64; 2] {
         let [reads, writes] = [0, 1].map(|op| self.latency[op].count() as f64);
         let each = self.bytes_with_ramp as f64 / (reads + writes).max(1.0);
         [reads * each, writes * each]
     }
 
-    /// Returns whether something admits requests in time slices.
+    /// Something admits requests in time slices.
     pub fn is_bursty(&self) -> bool {
         let [reads, writes] = &self.latency;
         let quick = reads.percentile(50.0).max(writes.percentile(50.0));
@@ -115,10 +114,7 @@ impl Sample {
     }
 }
 
-/// Makes a run, or takes an earlier process's from the [`machine::RunLog`].
-///
-/// # Errors
-/// The target does not support it, or a request failed.
+/// May take an earlier process's run from the [`machine::RunLog`].
 pub fn sample<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -237,7 +233,6 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok((sample, streams))
 }
 
-/// One of several concurrent runs.
 pub struct Job<'t, T> {
     pub target: &'t T,
     pub facts: &'t TargetFacts,
@@ -253,13 +248,9 @@ impl<'t, T> Job<'t, T> {
     }
 }
 
-/// A job's run and sources.
 pub type JobRun<A> = Result<(Sample, Vec<A>)>;
 
-/// Runs all at once, again if the program was paused.
-///
-/// # Errors
-/// As [`Machine::run`] and `sources`; for a job, no request completed.
+/// Runs all at once, again if the program was paused. A job in which no request completed fails.
 pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],
@@ -291,7 +282,7 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok(all)
 }
 
-/// The upper bound for the rate at which a run fills the cache, if nothing else is known.
+/// Bounds the rate at which a run fills the cache, if nothing else is known.
 const FILL_BYTES_PER_NS: u64 = 8;
 
 fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {
@@ -309,8 +300,7 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
 
 const MAX_RETRIES: usize = 3;
 
-/// Repeats `run` if the program was paused; also returns sentences about the pauses. Fails as
-/// `run`.
+/// Also returns sentences about the pauses.
 pub fn retry_if_paused<T, E>(
     mut run: impl FnMut() -> std::result::Result<(T, Option<Pause>), E>,
 ) -> std::result::Result<(T, Vec<Warning>), E> {
@@ -340,9 +330,6 @@ pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
 
 /// Creates a source per stream or, if the engine has one request outstanding, per unit of depth
 /// with a shared cursor.
-///
-/// # Errors
-/// The workload does not fit the target.
 pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
     let region = workload.region(facts.size_bytes);
     let together = workload.engine.workers(workload.depth);
@@ -378,8 +365,7 @@ pub fn interrupted_after(measured_ns: Nanos) -> Warning {
     Warning::of("interrupted after {}: the figures are those until then", [after])
 }
 
-/// # Errors
-/// No request completed.
+/// Fails if no request completed.
 pub fn gather<S: Borrow<Stream>>(
     streams: &[S],
     mut usage: Usage,
@@ -489,7 +475,7 @@ fn show(sample: &Sample, workload: &Workload) {
     machine::live::finished(workload.short(), op, numbers);
 }
 
-/// Notes other concurrent workloads' bytes on the same devices.
+/// Counts bytes on the same devices.
 pub fn note_others<'s>(
     samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>,
 ) {

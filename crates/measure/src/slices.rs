@@ -16,12 +16,11 @@ impl Slices {
         Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
-    /// Returns the open slice's end.
     pub fn end(&self) -> Nanos {
         self.start + (self.totals.len() as u64 + 1) * self.width
     }
 
-    /// Takes the requests completed so far as `total`.
+    /// `total`: requests completed so far.
     #[cold]
     pub fn close(&mut self, now: Nanos, total: u64) {
         while self.end() <= now {
@@ -46,7 +45,7 @@ impl Slices {
     }
 }
 
-/// Returns the slice width and the streams' requests per second.
+/// Returns the slice width and requests per second.
 pub fn summed_rates<'a>(streams: impl Iterator<Item = &'a Slices> + Clone) -> (Nanos, Vec<f64>) {
     let width = streams.clone().map(Slices::width_ns).max().unwrap_or(1);
     let mut sums: Vec<f64> = Vec::new();

@@ -11,19 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload::{Stop, Workload};
 
-/// Enough for a good mean, few enough for a small trace.
+/// Enough for a mean, few enough for a trace.
 const TRACED_REQUESTS: f64 = 4000.0;
 
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
-/// Numbers that differ by at most this share count as equal.
+/// Larger differences count.
 const AS_MANY: f64 = 0.02;
 
-/// Breaks down a request's time by the device counters, if program and devices count the same
-/// requests or, past the page cache, the same bytes in a uniform split or merge.
-///
-/// # Errors
-/// The reason, as a clause after "because".
+/// Uses the device counters, if program and devices count the same requests or, past the page
+/// cache, the same bytes in a uniform split or merge. The error is a clause after "because".
 pub fn counted_times(
     workload: &Workload,
     samples: &[&Sample],
@@ -86,10 +83,8 @@ pub fn counted_times(
 }
 
 /// Makes a short separate run. `None` if the machine cannot trace, others interfere, or the block
-/// layer splits requests. `iops` is the rate so far.
-///
-/// # Errors
-/// The user's interrupt; other errors would show in the runs that count.
+/// layer splits requests. `iops` is the rate so far. Fails only on the user's interrupt: other
+/// errors would show in the runs that count.
 pub fn traced_times<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -145,7 +140,7 @@ impl Sums {
     }
 }
 
-/// Returns `None` unless both sums cover the same requests.
+/// `None` unless both sums cover the same requests.
 fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     if of(&sums.requests) != seen.bios || seen.bios == 0 {

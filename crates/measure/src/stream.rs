@@ -1,5 +1,4 @@
-//! Keeps its requests outstanding and issues the next one on each completion. All of this module is
-//! the hot path: no allocation, no lock, no formatting.
+//! All of this module is the hot path: no allocation, no lock, no formatting.
 
 mod source;
 
@@ -50,7 +49,7 @@ pub struct Stream {
     ramp: Nanos,
     /// Bytes left to request when the sequence was at `settled`; counts down to 0.
     budget: i64,
-    /// The place in the sequence up to which requests are taken off `budget`.
+    /// Up to this place in the sequence, requests are taken off `budget`.
     settled: u64,
     ends_whole: bool,
     /// Bytes of the last request over the budget.
@@ -80,11 +79,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Takes `region` as first byte and length. `hand` numbers the sources that share one cursor;
-    /// sources divide a limit on bytes.
-    ///
-    /// # Errors
-    /// The workload does not fit the region.
+    /// `region`: first byte and length. `hand` numbers the sources that share one cursor; sources
+    /// divide a limit on bytes.
     pub fn new(
         workload: &Workload,
         region: (u64, u64),
@@ -329,7 +325,7 @@ impl Stream {
         request
     }
 
-    /// Handles a mark for a request without a slot that has completed but is not counted yet.
+    /// For a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -388,19 +384,19 @@ impl Stream {
         }
     }
 
-    /// Uses a Poisson process instead of even spacing.
+    /// As a Poisson process.
     pub fn arrive_at_random(&mut self, seed: u64) {
         if let Some(pace) = &mut self.pace {
             pace.arrive_at_random(seed);
         }
     }
 
-    /// Keeps the last request whole instead of cutting it.
+    /// Does not cut the last request.
     pub fn end_with_a_whole_request(&mut self) {
         self.ends_whole = true;
     }
 
-    /// Adapts to a next request that is `bytes` shorter than the sequence says.
+    /// The next request is `bytes` shorter than the sequence says.
     pub fn adjust_budget(&mut self, bytes: i64) {
         self.settle();
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
@@ -409,12 +405,11 @@ impl Stream {
         self.count_from_here();
     }
 
-    /// Returns whether the stream issues nothing from `now` on.
+    /// Nothing is issued from `now` on.
     pub fn is_over(&self, now: Nanos) -> bool {
         self.budget == 0 || now >= self.deadline
     }
 
-    /// Sets the next request's operation.
     pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
@@ -426,7 +421,7 @@ impl Stream {
         self.not_served += now - since;
     }
 
-    /// Returns when the request was due or, without a schedule, issued.
+    /// Without a schedule, returns the time of issue.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }
@@ -443,7 +438,7 @@ impl Stream {
         self.deadline
     }
 
-    /// Returns `None` without a schedule.
+    /// `None` without a schedule.
     pub fn next_due(&self) -> Option<Nanos> {
         self.pace.as_ref().map(|pace| self.began + pace.due())
     }
@@ -479,12 +474,12 @@ impl Stream {
         self.began
     }
 
-    /// Returns when the last request completed, or the time was over.
+    /// The last completion, or the end of the time.
     pub fn lasted_until(&self) -> Nanos {
         self.last_event
     }
 
-    /// Counts requests completed in the measured part.
+    /// In the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
     }
@@ -493,7 +488,7 @@ impl Stream {
         self.before + self.completed()
     }
 
-    /// Counts bytes completed in the measured part.
+    /// In the measured part.
     pub fn completed_bytes(&self) -> u64 {
         self.bytes - self.bytes_before
     }
@@ -507,14 +502,14 @@ impl Stream {
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// Returns requests and measured time until the deadline; `None` if the stream ended earlier.
+    /// Requests and measured time; `None` if the stream ended earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
             .then(|| (in_time, self.deadline - self.measured_from))
     }
 
-    /// Returns mean requests in flight in the measured part.
+    /// In the measured part.
     pub fn mean_depth(&self) -> f64 {
         let others = self.passed_in_flight(self.last_event).saturating_add(self.abandoned_ns);
         let time = self.latencies_ns().saturating_add(others).saturating_sub(self.not_served);
@@ -525,7 +520,7 @@ impl Stream {
         self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
-    /// Averages from issue to completion.
+    /// From issue to completion.
     pub fn mean_service_ns(&self) -> f64 {
         let served = self.latencies_ns().saturating_sub(self.not_served);
         served as f64 / self.completed().max(1) as f64
@@ -541,7 +536,7 @@ impl Stream {
         }
     }
 
-    /// Returns latencies of reads, then of writes.
+    /// Reads, then writes.
     pub fn latency(&self) -> &[Histogram; 2] {
         &self.latency
     }

@@ -1,4 +1,4 @@
-//! Measures two arms in turn. A block of four runs is ABBA or BAAB, so drift cancels out.
+//! A block of four runs is ABBA or BAAB, so drift cancels out.
 
 use crate::stats::{MIN_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
@@ -13,13 +13,13 @@ pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 pub struct Limits {
     /// A change's relative half width that decides a question.
     pub until: f64,
-    /// The time for all questions; each gets its minimum number of blocks anyway.
+    /// Each question gets its minimum number of blocks anyway.
     pub budget_ns: Nanos,
     /// The maximum per question; [`MIN_BLOCKS`] or more if runs differ.
     pub max_blocks: usize,
     /// Closes a question once arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
-    /// Repeated runs differ; otherwise one block is enough.
+    /// Otherwise one block is enough.
     pub noisy: bool,
     pub seed: u64,
 }
@@ -34,33 +34,28 @@ impl Limits {
 pub enum Stop<E> {
     /// No answer; the other questions continue.
     Question(String),
-    /// The user's interrupt; the blocks so far count if they are enough.
+    /// The blocks so far count if they are enough.
     Interrupted(E),
-    /// An error that ends the measurement.
     All(E),
 }
 
 pub trait Arms<const N: usize> {
     type Error;
 
-    /// Returns ns, from an arbitrary start.
+    /// In ns, from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Runs arm 0 or 1; returns the values, the rate first.
-    ///
-    /// # Errors
-    /// A failed run, or an interrupt.
+    /// Returns the values, the rate first.
     fn run(&mut self, arm: usize, question: usize) -> Result<[f64; N], Stop<Self::Error>>;
 
-    /// Runs before each block, counted from 1.
+    /// Called before each block, counted from 1.
     fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
 }
 
-/// One question's blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,
-    /// The arm that failed, and the reason.
+    /// The arm and the reason.
     pub failed: Option<(usize, String)>,
     pub closed: bool,
 }
@@ -72,16 +67,14 @@ pub struct Turns<const N: usize> {
 }
 
 impl<const N: usize> Turns<N> {
-    /// Counts questions still open when the time was up.
+    /// Questions still open when the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }
 }
 
-/// Ends when each question is decided or the time is up.
-///
-/// # Errors
-/// An error that ends the measurement, or an interrupt before any result.
+/// Ends when each question is decided or the time is up. An interrupt is an error only before any
+/// result.
 pub fn in_turn<const N: usize, A: Arms<N>>(
     arms: &mut A,
     questions: usize,

@@ -39,7 +39,7 @@ impl Verification {
         self.faults.values().sum()
     }
 
-    /// Returns a sentence about bytes that could not be judged.
+    /// About bytes that could not be judged.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
         (self.unjudged_bytes > 0).then(|| {
@@ -73,20 +73,16 @@ pub struct VerifyStats {
 
 impl VerifyStats {
     /// Records every write in `log`.
-    ///
-    /// # Errors
-    /// The log cannot be written.
     pub fn new(verifier: Verifier, log: Option<File>) -> io::Result<VerifyStats> {
         let log = log.map(|file| Log::create(file, &verifier).map(Mutex::new)).transpose()?;
         Ok(VerifyStats { verifier, log, found: Mutex::default(), log_error: Mutex::default() })
     }
 
-    /// Returns what was found so far.
     pub fn found(&self) -> Verification {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the log's error only once.
+    /// Returns it only once.
     pub fn log_error(&self) -> Option<io::Error> {
         self.log_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -228,9 +224,6 @@ impl RequestSource for ReadBack<'_> {
 }
 
 /// Reads past the page cache or after dropping it.
-///
-/// # Errors
-/// The target cannot be read.
 pub fn read_back<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -264,10 +257,6 @@ pub fn read_back<M: Machine>(
 
 /// Reads back everything after the last run. `run` distinguishes runs of the same workload;
 /// `fill_seed` is the initial data's. Each write is in `log` before it is issued.
-///
-/// # Errors
-/// An interrupt; a workload that cannot be verified; a log that cannot be written; a target that
-/// cannot be read back.
 pub fn measure_verified<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,

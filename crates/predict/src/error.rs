@@ -1,6 +1,6 @@
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with the value and its fix.
+/// Names the value and its fix.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

@@ -16,7 +16,7 @@ use workload::{Pattern, Stop, Workload, rng};
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     Sequential,
-    /// Uniformly random over the region.
+    /// Uniform over the region.
     Random,
 }
 
@@ -48,7 +48,6 @@ pub struct Fitted {
     pub after: f64,
 }
 
-/// A point with the fitted machine's prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     pub point: FitPoint,
@@ -57,7 +56,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Returns |predicted - measured| / measured.
+    /// As |predicted - measured| / measured.
     pub fn error(&self) -> f64 {
         (self.predicted_bytes_per_s / self.point.throughput_bytes_per_s - 1.0).abs()
     }
@@ -69,17 +68,14 @@ pub struct Fit {
     pub setup: Setup,
     pub fitted: Vec<Fitted>,
     pub points: Vec<Judged>,
-    /// Weighted mean of |ln (predicted / measured)| over the fitted points.
+    /// Weighted mean of |ln (predicted / measured)| over fitted points.
     pub loss: f64,
     pub fitted_median_error: f64,
     pub held_out_median_error: f64,
 }
 
 impl Fit {
-    /// Returns text for [`Setup::parse`].
-    ///
-    /// # Errors
-    /// None is expected.
+    /// For [`Setup::parse`].
     pub fn machine_file(&self) -> Result<String> {
         Ok(toml::to_string(&self.setup.description)?)
     }
@@ -117,10 +113,10 @@ fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     Ok(sum / weights.max(f64::MIN_POSITIVE))
 }
 
-/// The loss turns linear at a usual measurement error.
+/// A usual measurement error.
 const LINEAR_FROM: f64 = 0.15;
 
-/// Fits the drive first, then also the processor: a busy thread and a busy device look alike, and
+/// The drive first, then also the processor: a busy thread and a busy device look alike, and
 /// processors are better known.
 fn search(setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let drive = |path: &str| path.starts_with("drives.");
@@ -198,9 +194,6 @@ fn held_out(count: usize, seed: u64) -> Vec<bool> {
 }
 
 /// Holds out a random third of the points (by `seed`) for validation.
-///
-/// # Errors
-/// Fewer than 9 points, a throughput that is not positive, a point that the machine cannot run.
 pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     check(points)?;
     let out = held_out(points.len(), seed);
@@ -238,10 +231,7 @@ pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
 }
 
-/// Returns the fit with the smallest loss, without the held-out points.
-///
-/// # Errors
-/// As [`fit`].
+/// The smallest loss without the held-out points.
 pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> {
     let fits = std::thread::scope(|scope| {
         let start = |base| {

@@ -1,5 +1,5 @@
-//! Predicts a simulated machine with one more or a faster part, enough requests outstanding, or no
-//! write caches.
+//! Predicts a machine with one more or a faster part, enough requests outstanding, or no write
+//! caches.
 
 use crate::whatif::{predict, what_if};
 use machine::Op;
@@ -11,7 +11,7 @@ use workload::{OpKind, Pattern};
 /// Smaller gains are not worth a part.
 const MIN_GAIN: f64 = 1.05;
 
-/// The share of the best that is good enough.
+/// This share of the best is good enough.
 const GOOD_ENOUGH: f64 = 0.9;
 
 const REQUEST: u32 = 64 * KIB as u32;
@@ -73,7 +73,7 @@ fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted>
     predicted(setup, limit.op, (request, depth), words, change, MIN_GAIN)
 }
 
-/// Returns `None` if one bus suffices for all drives.
+/// `None` if one bus suffices.
 fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
     let rate = |disks: u32| {
         rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE)
@@ -118,7 +118,7 @@ fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     predicted(setup, OpKind::Write, (REQUEST, 1), words, change, 0.0)
 }
 
-/// Uses sequential 64 KiB requests; `None` if the machine refuses the change.
+/// For sequential 64 KiB requests; `None` if the machine refuses the change.
 fn rate_of(setup: &Setup, change: &str, op: OpKind, depth: u32) -> Option<f64> {
     let mut setup = setup.clone();
     setup.apply(change).ok()?;
@@ -129,7 +129,7 @@ fn kind(op: OpKind) -> Op {
     if op == OpKind::Write { Op::Write } else { Op::Read }
 }
 
-/// Takes request size and depth as `shape`.
+/// `shape`: request size and depth.
 fn predicted(
     setup: &Setup,
     op: OpKind,

@@ -3,7 +3,6 @@ use machine::{CacheState, Engine, Machine, Nanos, Op, Usage};
 use twin::{Target, Twin};
 use workload::{Stop, Workload};
 
-/// A workload's result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub bytes: u64,
@@ -34,7 +33,7 @@ impl Outcome {
     }
 }
 
-/// Returns the 1997 study's test program: a sequential, unbuffered pass over 100 MB.
+/// The 1997 study's test program: a sequential, unbuffered pass over 100 MB.
 pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     let file = 100 << 20;
     Workload {
@@ -49,10 +48,7 @@ pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     }
 }
 
-/// Runs once; a simulated machine repeats it exactly.
-///
-/// # Errors
-/// A workload that is invalid for this target, unsupported access.
+/// Once: a simulated machine repeats it exactly.
 pub fn run(twin: &Twin, target: &Target, workload: &Workload) -> Result<Outcome> {
     let facts = twin.target_facts(target);
     let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };

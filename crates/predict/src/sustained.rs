@@ -20,7 +20,7 @@ pub struct FittedNumber {
     pub after: f64,
 }
 
-/// A quantity of the run, and of its repetition on the fitted machine.
+/// Of the run, and of its repetition on the fitted machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Reproduced {
     pub name: &'static str,
@@ -36,8 +36,6 @@ pub struct SustainedFit {
 }
 
 impl SustainedFit {
-    /// # Errors
-    /// A description that has no TOML: a bug.
     pub fn machine_file(&self) -> Result<String> {
         Ok(toml::to_string(&self.setup.description)?)
     }
@@ -54,9 +52,6 @@ pub fn base(result: &SustainedResult) -> Option<&'static str> {
 
 /// Fits a machine's write cache or credit to a run, and repeats the run on it. `None` if the rate
 /// did not fall, or the drive has neither.
-///
-/// # Errors
-/// The run on the fitted machine failed.
 pub fn fit_sustained(base: &Setup, result: &SustainedResult) -> Result<Option<SustainedFit>> {
     let Some(reserve) = result.reserve else { return Ok(None) };
     let mut setup = base.clone();
@@ -122,7 +117,7 @@ fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reser
 struct Quota<'a> {
     keys: [&'static str; 3],
     numbers: [&'a mut f64; 3],
-    /// Bytes per unit that it counts.
+    /// Bytes per unit counted.
     unit: f64,
 }
 
@@ -199,7 +194,7 @@ fn repeat(setup: &Setup, result: &SustainedResult) -> Result<SustainedResult> {
     Ok(sustain(&twin, &target, &plan, program, &mut |_| true, &mut |_| {})?)
 }
 
-/// Returns a hundredth of the fast time: short runs are repeated as finely as long ones.
+/// A hundredth of the fast time: short runs are repeated as finely as long ones.
 fn step_ns(result: &SustainedResult) -> u64 {
     let fast_s = result.reserve.map_or(100.0, |reserve| reserve.empties_in_s);
     ((fast_s / 100.0).clamp(0.02, 1.0) * 1e9) as u64

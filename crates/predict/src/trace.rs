@@ -11,7 +11,6 @@ use serde::Serialize;
 use std::io::BufRead;
 use twin::{Setup, Twin, WritePolicy};
 
-/// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Record {
     /// From the trace's start to the issue.
@@ -22,9 +21,6 @@ pub struct Record {
 }
 
 /// Reads any format of [`apptrace::foreign`], such as lines of `time_ns,op,offset,bytes`.
-///
-/// # Errors
-/// The faulty line; no requests.
 pub fn parse(text: &str) -> Result<Vec<Record>> {
     read(std::io::Cursor::new(text.to_owned().into_bytes()))
 }
@@ -34,19 +30,13 @@ const MAX_RECORDS: usize = 1 << 25;
 /// Files follow one another, each at a multiple of this.
 const FILE_STEP: u64 = 1 << 40;
 
-/// Reads as [`parse`], but a part at a time.
-///
-/// # Errors
-/// As [`parse`]; an unreadable trace, more than 2^25 requests.
+/// As [`parse`], a part at a time; at most 2^25 requests.
 pub fn read(from: impl BufRead + Send + 'static) -> Result<Vec<Record>> {
     records(apptrace::foreign::read(from)?.events().1)
 }
 
-/// Returns reads and writes. Each file or device has its own part of the addresses; the first
-/// begins at 0.
-///
-/// # Errors
-/// A fault of the trace, no reads and writes, more than 2^25 of them.
+/// Each file or device has its own part of the addresses; the first begins at 0. At most 2^25 reads
+/// and writes.
 pub fn records(events: Events) -> Result<Vec<Record>> {
     let whole = |why: String| Error::Trace(ForeignError::Whole(why));
     let mut records: Vec<Record> = Vec::new();
@@ -95,14 +85,11 @@ pub struct Replay {
     pub waited_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// Share of the bytes, if there is a RAM cache.
+    /// Of the bytes, if there is a RAM cache.
     pub cache_hits: Option<f64>,
 }
 
 /// Bypasses the machine's file-system cache.
-///
-/// # Errors
-/// Access the machine does not support.
 pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
     let volume = twin.volume();
     let size = twin.target_facts(&volume).size_bytes;
@@ -222,12 +209,12 @@ fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
     record.offset / CACHE_BLOCK..=(record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK
 }
 
-/// Counts accesses to blocks of [`CACHE_BLOCK`] bytes.
+/// To blocks of [`CACHE_BLOCK`] bytes.
 pub fn accesses(records: &[Record]) -> u64 {
     records.iter().map(|record| blocks_of(record).count() as u64).sum()
 }
 
-/// Estimates the distinct bytes from one block in 64.
+/// Estimates distinct bytes from one block in 64.
 pub fn footprint(records: &[Record]) -> f64 {
     distances(records, StackDistances::sampled(1.0 / 64.0)).blocks() * CACHE_BLOCK as f64
 }
@@ -239,7 +226,6 @@ fn distances(records: &[Record], mut distances: StackDistances) -> StackDistance
     distances
 }
 
-/// The counting of a miss-ratio curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counting {
     Exact,
@@ -248,7 +234,7 @@ pub enum Counting {
     Both(f64),
 }
 
-/// Miss ratios of LRU caches.
+/// For LRU caches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MissCurve {
     /// Estimated for a sample.
@@ -258,7 +244,7 @@ pub struct MissCurve {
 }
 
 impl MissCurve {
-    /// Returns the more accurate curve.
+    /// The more accurate curve.
     pub fn best(&self) -> &[MissRatio] {
         self.exact
             .as_deref()
@@ -267,7 +253,6 @@ impl MissCurve {
     }
 }
 
-/// A curve from a sample of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sampled {
     pub share: f64,
@@ -282,7 +267,7 @@ fn max_difference(a: &[MissRatio], b: &[MissRatio]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
 }
 
-/// Takes cache sizes in bytes.
+/// Sizes in bytes.
 pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> MissCurve {
     let curve = |distances: &StackDistances| distances.curve(CACHE_BLOCK, sizes.iter().copied());
     let all = (!matches!(counting, Counting::Sampled(_)))
@@ -309,7 +294,7 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
     MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
 }
 
-/// Speed-up factors of a RAM cache.
+/// Speed-up factors.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
     pub cache_bytes: u64,
@@ -318,9 +303,6 @@ pub struct CacheGain {
 }
 
 /// Replays also without a RAM cache.
-///
-/// # Errors
-/// Access the machine does not support.
 pub fn cache_gains(
     setup: &Setup,
     records: &[Record],

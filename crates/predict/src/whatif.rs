@@ -33,7 +33,6 @@ fn named(limit: &Limit) -> (String, Option<f64>) {
     (limit.what.name().replace('_', " "), percent.map(|percent| percent / 100.0))
 }
 
-/// A workload before and after the change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     pub workload: String,
@@ -43,7 +42,6 @@ pub struct Comparison {
     pub gain: f64,
 }
 
-/// Effects on each workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatIf {
     pub machine: String,
@@ -51,10 +49,7 @@ pub struct WhatIf {
     pub comparisons: Vec<Comparison>,
 }
 
-/// Predicts on an unused machine, as `halfpower run` measures.
-///
-/// # Errors
-/// A workload that is invalid for this target, unsupported access.
+/// On an unused machine, as `halfpower run` measures.
 pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     let twin = Twin::new(setup.clone());
     let mut volume = twin.volume();
@@ -73,11 +68,8 @@ pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     })
 }
 
-/// Compares a machine with itself after `changes`: settings (see [`twin::settings::SETTINGS`]), and
-/// the workloads' `request=SIZE` and `depth=N`.
-///
-/// # Errors
-/// An invalid setting, or unsupported access.
+/// Applies `changes`: settings (see [`twin::settings::SETTINGS`]), and the workloads'
+/// `request=SIZE` and `depth=N`.
 pub fn what_if(base: &Setup, changes: &str, workloads: &[(String, Workload)]) -> Result<WhatIf> {
     let (mut setup, mut rest, mut of_workload) = (base.clone(), Vec::new(), Vec::new());
     for change in changes.split(',').map(str::trim).filter(|change| !change.is_empty()) {

@@ -5,7 +5,7 @@ use machine::{Allocation, Reap};
 
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
 pub use machine::MAX_DEPTH;
-/// The limit per run: streams or, with [`machine::Engine::Threads`], all their threads.
+/// Streams or, with [`machine::Engine::Threads`], all their threads.
 pub const MAX_THREADS: u32 = 4096;
 /// One per nanosecond, the clock's resolution.
 pub const MAX_RATE_IOPS: f64 = 1e9;
@@ -19,8 +19,7 @@ pub(crate) fn refuse<T>(
 }
 
 impl Workload {
-    /// Checks the workload for a target of `size_bytes` whose direct I/O needs multiples of
-    /// `align_bytes`. The error is the first invalid setting.
+    /// Direct I/O needs multiples of `align_bytes`. The error is the first invalid setting.
     ///
     /// ```
     /// use workload::Workload;

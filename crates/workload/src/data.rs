@@ -13,13 +13,13 @@ const STAMP_BYTES: usize = 16;
 /// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
 /// repeat in it.
 const RECORD_BYTES: u32 = 128 << 10;
-/// Several records, but small enough for an L2 cache.
+/// Several records, but fits an L2 cache.
 const POOL_BYTES: usize = 1 << 20;
 const TEMPLATES: u64 = 16;
 
 const PURPOSE_DATA: u64 = 4;
 
-/// Puts data into write buffers.
+/// For write buffers.
 ///
 /// Every block (4 KiB, or 512 B) gets a stamp that is unique in the run, so deduplication finds
 /// nothing. The body stays in the buffer if no read overwrites it, and requests are as long as a
@@ -41,7 +41,7 @@ pub struct Filler {
     data: Data,
     block: usize,
     head: usize,
-    /// Source of bodies; `None`: they stay in the buffers.
+    /// `None`: bodies stay in the buffers.
     pool: Option<Arc<[u8]>>,
     position: usize,
     counter: u64,
@@ -52,13 +52,13 @@ pub struct Filler {
     tag: u64,
 }
 
-/// Returns the bytes before the zeros.
+/// Bytes before the zeros.
 fn head_of(len: usize, compressible_percent: u8) -> usize {
     len - len * usize::from(compressible_percent.min(100)) / 100
 }
 
 impl Filler {
-    /// Creates source 0's filler.
+    /// For source 0.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
@@ -82,7 +82,7 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, repeated_seed, tag }
     }
 
-    /// Returns another source's filler, whose blocks differ. The pool is shared.
+    /// For another source, whose blocks differ. The pool is shared.
     pub fn fork(&self, source: u64) -> Self {
         let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
@@ -95,8 +95,8 @@ impl Filler {
         self.pool.is_some()
     }
 
-    /// Fills buffers before the first write. Each starts at a multiple of the block or, with odd
-    /// request sizes, anywhere.
+    /// Before the first write. Each starts at a multiple of the block or, with odd request sizes,
+    /// anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
         if self.data.compressible_percent > 0 {
@@ -107,7 +107,6 @@ impl Filler {
         }
     }
 
-    /// Prepares one write's buffer.
     #[inline]
     pub fn stamp(&mut self, buffer: &mut [u8]) {
         if self.pool.is_some() {
@@ -128,7 +127,7 @@ impl Filler {
         }
     }
 
-    /// Returns a unique stamp: both hashes are bijections of the counter and of the tag.
+    /// Unique: both hashes are bijections of the counter and of the tag.
     #[inline]
     fn next_stamp(&mut self) -> [u8; STAMP_BYTES] {
         let counter = self.counter;

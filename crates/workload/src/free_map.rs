@@ -39,7 +39,7 @@ impl FreeMap {
         self.free == 0
     }
 
-    /// Finds the first at or after `from`, wrapping around.
+    /// At or after `from`, wrapping around.
     pub fn next_free(&self, from: u64) -> Option<u64> {
         self.at_or_behind(from).or_else(|| self.at_or_behind(0))
     }
@@ -61,7 +61,7 @@ impl FreeMap {
         None
     }
 
-    /// Takes up to `max` consecutive free blocks; returns their number.
+    /// Takes up to `max` consecutive blocks; returns their number.
     pub fn take(&mut self, first: u64, max: u64) -> u64 {
         let end = first.saturating_add(max).min(self.blocks);
         let mut block = first;

@@ -6,7 +6,7 @@ use crate::{Error, Workload};
 use machine::units::parse_time;
 use machine::{Nanos, Reap};
 
-/// The limit of a load's steps and a run's intervals.
+/// For a load's steps and a run's intervals.
 pub const MAX_INTERVALS: usize = 1000;
 
 const LONGEST_STEP: usize = 60;
@@ -14,7 +14,7 @@ const LONGEST_STEP: usize = 60;
 /// Histograms need 64 KiB each, 256 MiB together.
 const MAX_HISTOGRAMS: u64 = 4096;
 
-/// Parses an option: `1000:30s,5000:60s`. The error shows the wrong step, and how to write it.
+/// As `1000:30s,5000:60s`. The error shows the wrong step, and how to write it.
 ///
 /// ```
 /// let steps = workload::parse_load("1000:30s,0:500ms").unwrap();
@@ -24,10 +24,7 @@ pub fn parse_load(text: &str) -> Result<Vec<LoadStep>, String> {
     limited(text.split(',').map(|step| step_of(step, ':')).collect::<Result<_, _>>()?)
 }
 
-/// Parses `RATE,TIME` lines, with `#` before comments and perhaps a heading, as in a spreadsheet.
-///
-/// # Errors
-/// The wrong line, and how to write it.
+/// Takes `RATE,TIME` lines, with `#` before comments and perhaps a heading, as in a spreadsheet.
 pub fn parse_load_file(text: &str) -> Result<Vec<LoadStep>, String> {
     let mut steps = Vec::new();
     let content = |line: &'_ str| line.split('#').next().unwrap_or_default().trim().to_owned();
@@ -62,7 +59,7 @@ fn limited(steps: Vec<LoadStep>) -> Result<Vec<LoadStep>, String> {
     }
 }
 
-/// A part of a run with its own latencies.
+/// With its own latencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The run starts at 0.
@@ -73,7 +70,7 @@ pub struct Interval {
 }
 
 impl Workload {
-    /// Returns the load's steps, divided into windows if requested; empty without both.
+    /// The steps, divided into windows if requested; empty without both.
     pub fn intervals(&self) -> Vec<Interval> {
         let windows = |from_ns: Nanos, length: Nanos, step| {
             let width = self.latency_window_ns.unwrap_or(length).max(1);

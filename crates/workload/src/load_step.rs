@@ -14,14 +14,14 @@ pub struct LoadStep {
     pub duration_ns: Nanos,
 }
 
-/// Formats as for `--load`: `1000:30s`.
+/// As for `--load`: `1000:30s`.
 impl fmt::Display for LoadStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.rate_iops, time_option(self.duration_ns))
     }
 }
 
-/// Formats an exact time: `30s`, `1500ms`.
+/// Exact: `30s`, `1500ms`.
 pub(crate) fn time_option(ns: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));

@@ -5,7 +5,7 @@ use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt;
 use std::str::FromStr;
 
-/// Formats `64k`, `31.5k`.
+/// As `64k`, `31.5k`.
 pub fn size_option(bytes: u64) -> String {
     match show_size(bytes).split_once(' ') {
         Some((number, "B")) => number.into(),
@@ -86,8 +86,8 @@ impl FromStr for Pattern {
 }
 
 impl Workload {
-    /// Returns options of `halfpower run`, without defaults and the length of a timed run. Mixed
-    /// sizes and separate alignments have none: only other tools' languages support them.
+    /// For `halfpower run`, without defaults and the length of a timed run. Mixed sizes and
+    /// separate alignments have none: only other tools' languages support them.
     ///
     /// ```
     /// let options = workload::Workload::default().options();
@@ -157,7 +157,7 @@ impl Workload {
         options.join(" ")
     }
 
-    /// Returns a few words: `direct read, random, 4 KiB x 32, io_uring`.
+    /// A few words.
     ///
     /// ```
     /// assert_eq!(workload::Workload::default().short(), "direct read, seq, 64 KiB, sync");

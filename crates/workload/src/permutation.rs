@@ -26,7 +26,6 @@ impl Permutation {
         }
     }
 
-    /// Returns the number at position `i`, which is below `n`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         match self {
@@ -36,7 +35,7 @@ impl Permutation {
     }
 }
 
-/// Shuffles as Fisher and Yates, by Durstenfeld (1964).
+/// Fisher and Yates, by Durstenfeld (1964).
 fn shuffled(n: u64, key: u64) -> Box<[u16]> {
     let mut random = SplitMix64::new(key);
     let mut table: Box<[u16]> = (0..n as u16).collect();
@@ -96,8 +95,8 @@ impl Mixer {
         self.places_of(positions, scale, places);
     }
 
-    /// Compiled for vectors of eight 32-bit numbers: 5 instructions a number instead of 23, because
-    /// SSE2 has no product of 32-bit vectors.
+    /// For eight 32-bit numbers: 5 instructions a number instead of 23, because SSE2 has no product
+    /// of 32-bit vectors.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn places_avx2<const N: usize>(
@@ -143,7 +142,7 @@ impl Mixer {
         }
     }
 
-    /// Computes [`Mixer::mix`] in 32 bits, which compilers vectorize.
+    /// In 32 bits, which compilers vectorize.
     #[inline(always)]
     fn mix_narrow<const N: usize>(&self, first: u64) -> [u32; N] {
         let start = first.wrapping_add(self.add) as u32;

@@ -20,7 +20,6 @@ mod purpose {
     pub const SIZE: u64 = 5;
 }
 
-/// A position in a sequence.
 #[derive(Debug, Clone)]
 pub enum Cursor {
     Own,
@@ -52,7 +51,7 @@ pub struct Sequence {
     /// Offsets by place modulo [`BATCH`].
     ready: [u64; BATCH],
     ready_ops: [Op; BATCH],
-    /// End of [`Sequence::next`]'s fast path; 0: never used.
+    /// Fast path's end; 0: never used.
     short_to: u64,
     /// The pass's end, or 0.
     short_pass: u64,
@@ -143,7 +142,7 @@ impl Stride {
     }
 }
 
-/// The columns from `first` on, each from top to bottom.
+/// From `first` on, each from top to bottom.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     first: u64,
@@ -158,34 +157,31 @@ impl Columns {
     }
 }
 
-/// Returns `percent` of 2^64.
+/// `percent` of 2^64.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
 
-/// Returns first block and length; lengths differ by at most one.
+/// First block and length; lengths differ by at most one.
 fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
     let at = |k: u32| (u128::from(n) * u128::from(k) / u128::from(parts.max(1))) as u64;
     (at(k), at(k + 1) - at(k))
 }
 
 impl Pattern {
-    /// Returns whether the pattern goes from start to end.
+    /// From start to end.
     pub fn is_sequential(&self) -> bool {
         matches!(self, Pattern::Seq | Pattern::Together)
     }
 
-    /// Returns whether each stream has its own part of the region.
+    /// Each stream has its own part of the region.
     pub fn is_divided(&self) -> bool {
         matches!(self, Pattern::Seq | Pattern::Backward | Pattern::Stride(_))
     }
 }
 
 impl Sequence {
-    /// Takes `region` as first byte and length.
-    ///
-    /// # Errors
-    /// The stream's part is too small for a request, or the pattern is invalid.
+    /// `region`: first byte and length.
     pub fn new(
         workload: &Workload,
         region: (u64, u64),
@@ -268,7 +264,7 @@ impl Sequence {
         Ok(sequence)
     }
 
-    /// Returns operation, byte offset and bytes; wraps around.
+    /// Byte offset and bytes; wraps around.
     #[inline(always)]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
@@ -330,7 +326,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the position in the pass, if the cursor is not shared.
+    /// In the pass; only if the cursor is not shared.
     pub fn place(&self) -> u64 {
         self.place
     }
@@ -401,13 +397,13 @@ impl Sequence {
         }
     }
 
-    /// Returns a pass's requests, or starting positions if sizes differ.
+    /// Counts a pass's requests, or starting positions if sizes differ.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Returns the first offset, and the bytes to the end of the last block (of maximum size); for
-    /// [`Pattern::Columns`] of the whole table.
+    /// The first offset, and the bytes to the last (largest) block's end; for [`Pattern::Columns`]
+    /// of the whole table.
     pub fn span(&self) -> (u64, u64) {
         let blocks = if let Order::Columns(table) = &self.order {
             table.rows * table.row

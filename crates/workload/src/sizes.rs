@@ -3,7 +3,6 @@ use crate::{Error, Pattern, SizeMix, Workload};
 use machine::Op;
 use machine::units::show_size;
 
-/// Draws request sizes from a mix.
 #[derive(Debug, Clone)]
 pub struct SizeDraw(Draw);
 
@@ -51,7 +50,7 @@ impl SizeDraw {
         if let Draw::Unaligned { max, .. } = self.0 { Some(u64::from(max)) } else { None }
     }
 
-    /// Returns the size for 64 random bits.
+    /// `random`: all 64 bits.
     #[inline]
     pub fn at(&self, random: u64) -> u32 {
         match &self.0 {
@@ -81,7 +80,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// Returns `None` if all requests are the same.
+    /// `None` if all are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -147,8 +146,7 @@ impl Varied {
 }
 
 impl Workload {
-    /// Returns the distance between starting positions: the (smallest) request size or the
-    /// alignment.
+    /// The distance between starting positions: the (smallest) request size or the alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let min = |mix: &SizeMix| mix.bounds().map(|(min, _)| min);
         let mixes = self.sizes.iter().flat_map(|sizes| {
@@ -167,7 +165,7 @@ impl Workload {
         }
     }
 
-    /// Returns whether requests start elsewhere than at multiples of their size.
+    /// Requests start elsewhere than at multiples of their size.
     pub(crate) fn varies(&self) -> bool {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }

@@ -24,7 +24,7 @@ impl SelfSimilar {
     }
 }
 
-/// Draws from `0..n` with a normal distribution; repeats draws outside the range.
+/// In `0..n`; repeats draws outside the range.
 ///
 /// Box and Muller, "A note on the generation of random normal deviates", The Annals of Mathematical
 /// Statistics 29(2), 1958.
@@ -36,13 +36,12 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Takes mean (0 to 100) and standard deviation (above 0) in percent of `n`.
+    /// In percent of `n`: mean (0 to 100) and standard deviation (above 0).
     pub fn new(n: u64, mean_percent: f64, deviation_percent: f64) -> Self {
         let whole = n.max(1) as f64 / 100.0;
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }
     }
 
-    /// Draws for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;

@@ -93,8 +93,7 @@ impl SizeMix {
         SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
     }
 
-    /// Returns the multiples of `min_bytes` up to `max_bytes` or, if `unaligned`, any number of
-    /// bytes.
+    /// Multiples of `min_bytes` or, if `unaligned`, any number of bytes.
     pub fn range(min_bytes: u32, max_bytes: u32, unaligned: bool) -> SizeMix {
         // Sizes beyond the last multiple are never used.
         let max_bytes =
@@ -105,7 +104,7 @@ impl SizeMix {
         SizeMix::Range { min_bytes, max_bytes, unaligned }
     }
 
-    /// Returns the smallest and largest size; `None` without sizes.
+    /// `None` without sizes.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
             SizeMix::Range { min_bytes, max_bytes, .. } => Some((*min_bytes, *max_bytes)),
@@ -117,7 +116,7 @@ impl SizeMix {
         }
     }
 
-    /// Returns bytes.
+    /// In bytes.
     pub fn mean(&self) -> f64 {
         match self {
             SizeMix::Range { min_bytes, max_bytes, unaligned: false } => {
@@ -287,7 +286,7 @@ impl fmt::Display for OpKind {
 }
 
 impl Default for Workload {
-    /// Returns sequential, direct, synchronous reads of 64 KiB, for one second.
+    /// Sequential, direct, synchronous reads of 64 KiB, for one second.
     fn default() -> Self {
         Workload {
             read_percent: 100,
@@ -342,13 +341,12 @@ impl Workload {
         self.read_percent < 100
     }
 
-    /// Returns the depth over all streams.
+    /// Over all streams.
     pub fn outstanding(&self) -> u32 {
         self.depth.saturating_mul(self.threads)
     }
 
-    /// Combines this many clients of one machine. A region grows to at least one request of each
-    /// stream.
+    /// A region grows to at least one request of each stream.
     pub fn of_clients(&self, clients: u32) -> Workload {
         let all = u64::from(clients);
         let times = |bytes: u64| bytes.saturating_mul(all);
@@ -379,7 +377,7 @@ impl Workload {
         }
     }
 
-    /// Returns first byte and length.
+    /// First byte and length.
     pub fn region(&self, size_bytes: u64) -> (u64, u64) {
         let start = self.region_start_bytes.min(size_bytes);
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))

@@ -1,5 +1,5 @@
-/// Asserts that chi-square is within 5 standard deviations of its mean, which a correct generator
-/// fails for one seed in ten thousand. Pools cells with an expectation below 5.
+/// Within 5 standard deviations, which a correct generator fails for one seed in ten thousand.
+/// Pools cells with an expectation below 5.
 pub fn chi_square_is_plausible(counts: &[u64], expected: &[f64]) {
     let (mut chi, mut cells, mut pooled) = (0.0, 0u64, (0.0, 0.0));
     for (&count, &expect) in counts.iter().zip(expected) {

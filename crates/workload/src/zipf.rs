@@ -34,7 +34,6 @@ impl Zipf {
         zipf
     }
 
-    /// Returns the rank for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;

@@ -13,7 +13,7 @@ pub(super) struct Link {
     pub(super) target: PathBuf,
 }
 
-/// Uses handles that cannot read or write (`O_PATH`).
+/// Handles that cannot read or write (`O_PATH`).
 #[cfg(target_os = "linux")]
 mod by_handle {
     use super::Link;
@@ -51,7 +51,7 @@ mod by_handle {
     }
 }
 
-/// Uses the path, only if it leads to the file that the directory has under the name.
+/// Only if the path leads to the file that the directory has under the name.
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "tried by the tests"))]
 mod by_path {

@@ -59,7 +59,7 @@ impl Level {
         Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
-    /// Creates a level of a simulated machine with identical repeats.
+    /// For a simulated machine with identical repeats.
     pub fn exact(value: f64) -> Option<Level> {
         Level::new(value, 0.0, f64::INFINITY)
     }
@@ -80,12 +80,10 @@ pub struct Change {
 }
 
 impl Change {
-    /// Computes Fieller's interval (1954) of the ratio of separate levels with Welch's degrees of
-    /// freedom (1947).
-    ///
-    /// Runs repeated until they agree may agree by chance and underestimate the error. So each side
-    /// has at least the spread of all runs: otherwise one in ten pairs without a difference shows
-    /// one.
+    /// Fieller's interval (1954) of the ratio of separate levels, with Welch's degrees of freedom
+    /// (1947). Runs repeated until they agree may agree by chance and underestimate the error, so
+    /// each side has at least the spread of all runs: otherwise one in ten pairs without a
+    /// difference shows one.
     pub fn between(a: &Level, b: &Level) -> Change {
         let (a, b) = (&a.with_spread_of_both(b), &b.with_spread_of_both(a));
         let ratio = b.mean / a.mean;
@@ -110,8 +108,8 @@ impl Change {
         }
     }
 
-    /// Takes logarithms of ratios measured under common conditions; the number of pairs is fixed in
-    /// advance. `None` with fewer than two.
+    /// Takes logarithms of ratios under common conditions; the number of pairs is fixed in advance.
+    /// `None` with fewer than two.
     pub fn of_pairs(logs: &[f64]) -> Option<Change> {
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let degrees = logs.len() as f64 - 1.0;
@@ -137,8 +135,8 @@ impl Change {
         })
     }
 
-    /// Averages exactly these questions, with independent errors. `None` if empty, or if a change
-    /// has no finite interval.
+    /// For exactly these questions, with independent errors. `None` if empty, or if a change has no
+    /// finite interval.
     pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
         let count = changes.len() as f64;
         let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;
@@ -164,8 +162,8 @@ impl Change {
     }
 }
 
-/// Applies Holm's correction (1979): if those below 0.05 are called real, *any* is wrong at most
-/// once in twenty, whatever their dependence.
+/// Holm's correction (1979): if those below 0.05 are called real, *any* is wrong at most once in
+/// twenty, whatever their dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

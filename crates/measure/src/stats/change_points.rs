@@ -1,5 +1,5 @@
-//! E-divisive (Matteson and James, JASA 109, 2014) splits a series at the maximum energy distance.
-//! As in Hunter (Fleming et al., ICPE 2023), Welch's t-test decides, not a permutation test: it is
+//! E-divisive (Matteson and James, JASA 109, 2014) splits at the maximum energy distance. Welch's
+//! t-test decides, as in Hunter (Fleming et al., ICPE 2023), not a permutation test: it is
 //! deterministic and fast.
 
 use super::change::{Change, Level};
@@ -12,7 +12,7 @@ const MAX_P: f64 = 0.0005;
 pub struct ChangePoint {
     /// The first value after the change.
     pub at: usize,
-    /// The mean's change, up to the neighbouring changes.
+    /// Up to the neighbouring changes.
     pub change: Change,
 }
 
@@ -52,7 +52,7 @@ fn search(values: &[f64], first: usize, min_share: f64, splits: &mut Vec<usize>)
     }
 }
 
-/// Finds the maximum energy distance, scaled by both sides' sizes.
+/// Scales the energy distance by both sides' sizes.
 fn best_split(values: &[f64]) -> Option<usize> {
     let count = values.len();
     if count < 2 * MIN_SIDE {

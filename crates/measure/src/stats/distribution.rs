@@ -3,12 +3,12 @@ use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 use std::f64::consts::PI;
 
-/// Returns the quantile; infinite at 0 and 1.
+/// Infinite at 0 and 1.
 pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 
-/// Returns the probability below `t`, for any positive `df`.
+/// For any positive `df`.
 pub fn student_cdf(t: f64, df: f64) -> f64 {
     // Uses the more accurate of two forms, because either argument may be too close to 1.
     let square = t * t;
@@ -20,8 +20,8 @@ pub fn student_cdf(t: f64, df: f64) -> f64 {
     if t < 0.0 { outside / 2.0 } else { 1.0 - outside / 2.0 }
 }
 
-/// Accepts any positive `df`; `student_quantile(0.975, df)` is the factor of a two-sided 95 %
-/// interval. `statrs` 0.18 is wrong for many degrees: 1.83 instead of 1.96 at 0.975 and 10 million.
+/// For any positive `df`. `statrs` 0.18 is wrong for many degrees: 1.83 instead of 1.96 at 0.975
+/// and 10 million.
 pub fn student_quantile(p: f64, df: f64) -> f64 {
     if p == 0.5 {
         return 0.0;

@@ -75,7 +75,7 @@ const ROUNDS: usize = 50;
 const KNEE_TAIL: f64 = 0.01;
 const KNEE_FACTOR: f64 = 1.25;
 
-/// Uses weighted least squares with Huber's weights; errors are proportional to y. Requires y > 0.
+/// Weighted least squares with Huber's weights; errors are proportional to y. Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     if let Some(&(x, y)) =
         points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0))
@@ -213,7 +213,7 @@ impl Robust {
     }
 }
 
-/// Fits the Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
+/// Theil-Sen: the median slope of all pairs, robust to 29 % outliers.
 fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
     for (i, p) in points.iter().enumerate() {

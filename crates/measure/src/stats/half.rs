@@ -64,8 +64,8 @@ const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;
 
-/// Finds the smallest setting that reaches half of the peak, whatever follows; points are in any
-/// order. `None` without points, or if a setting is not positive or a value not finite.
+/// Points are in any order; what follows the smallest setting does not matter. `None` without
+/// points, or if a setting is not positive or a value not finite.
 ///
 /// Between settings the curve follows Hockney's law, setting / rate = a + b x setting. The interval
 /// is Fieller's (J. Royal Statistical Society B 16, 1954).
@@ -117,7 +117,7 @@ pub fn half_power(
     Some(HalfPower { half, reached })
 }
 
-/// Takes points in ascending order of setting: merges one that exceeds the next only by chance.
+/// Takes ascending settings; merges a point that exceeds the next only by chance.
 pub fn smoothed(points: &[Point]) -> Vec<f64> {
     // Rate, its variance, points.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
@@ -179,7 +179,7 @@ impl Law {
         law
     }
 
-    /// Takes errors relative to the times, so slow runs do not count for less.
+    /// Errors relative to the times, so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -232,8 +232,7 @@ impl Law {
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// Returns the crossing's interval; `error` is the relative standard error of `half`. An
-    /// unbounded end is `None`.
+    /// `error` is the relative standard error of `half`. `None`: unbounded.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
         let (slope, z) = (1.0 / half - self.b, Z * Z);

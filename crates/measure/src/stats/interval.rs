@@ -69,12 +69,12 @@ impl Estimate {
     }
 }
 
-/// The minimum for a single run's interval.
+/// For a single run's interval.
 pub const MIN_SLICES: usize = 8;
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
 /// The largest half width, as a share, for an interval's upper end.
 const LARGEST_SHARE: f64 = 0.75;
-/// The minimum half width of several runs, in standard errors from their slices.
+/// Of several runs, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
 /// Takes several runs in order, each of rates in time slices of equal length. Leave out warm-ups
@@ -95,7 +95,7 @@ pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     }
 }
 
-/// Takes one value per run, in order. `None` with fewer than two, or if one is not finite.
+/// One value per run, in order. `None` with fewer than two, or if one is not finite.
 pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     let runs: Vec<[f64; 1]> = values.iter().map(|&v| [v]).collect();
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
@@ -115,8 +115,8 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     })
 }
 
-/// Uses the spread that many points' runs share ([`Spread::in_common`]). Even a single run gets an
-/// interval, which includes the difference between runs.
+/// Uses the spread that many points' runs share ([`Spread::in_common`]), so even a single run's
+/// interval includes the difference between runs.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
     let alone = estimate_runs(runs);
     let Some(common) = common else { return alone };
@@ -187,7 +187,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     )
 }
 
-/// Returns the weighted mean's standard error and its degrees of freedom.
+/// With its degrees of freedom.
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -206,7 +206,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// Returns 0 if a run has too few slices.
+/// 0 if a run has too few slices.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -233,7 +233,7 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
     runs.iter().all(|r| r.iter().all(|&v| v >= 0.0))
 }
 
-/// The variance of a correlated series' mean, times its length.
+/// Of the series' mean, times its length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
     pub variance: f64,
@@ -241,7 +241,7 @@ pub(super) struct LongRunVariance {
 }
 
 impl LongRunVariance {
-    /// Takes [`MIN_SLICES`] or more values; removes linear drift.
+    /// Requires [`MIN_SLICES`] values; removes linear drift.
     pub(super) fn of(series: &[f64]) -> LongRunVariance {
         let n = series.len() as f64;
         let rest = detrended(series);
@@ -265,7 +265,7 @@ impl LongRunVariance {
     }
 }
 
-/// `frequency` is in rad per slice.
+/// In rad per slice.
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

@@ -13,27 +13,27 @@ use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
 use std::ops::Range;
 
-/// Smaller changes are left to the interval.
+/// The interval covers smaller changes.
 const MIN_FACTOR: f64 = 1.25;
-/// The minimum factor if only the gap between the rates shows a change.
+/// If only the gap between the rates shows a change.
 const GAP_FACTOR: f64 = 1.5;
-/// The minimum factor with fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ
-/// by up to 4 on a loaded machine.
+/// With fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ by up to 4 on a
+/// loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
-/// The minimum factor with few values, if one side is a single value.
+/// With few values, if one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
 /// One-sided, of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
-/// The share of pairs of both sides that must be in the order of their means.
+/// The share of pairs of both sides in the order of their means.
 const IN_ORDER: f64 = 0.9;
 const MIN_STRETCH: usize = 6;
-/// The minimum gap in a stretch, in widths of its sides, times its length: the shorter the stretch,
-/// the more often chance makes a gap.
+/// In widths of the sides, times the stretch's length: the shorter it is, the more often chance
+/// makes a gap.
 const STRETCH_GAP: f64 = 60.0;
-/// The lowest rate, as a share of the median or the mean; a stall has no logarithm.
+/// As a share of the median or the mean; a stall has no logarithm.
 const FLOOR: f64 = 0.001;
 const MIN_LINE: usize = 6;
 /// A slide that explains this share of the variance needs no test.
@@ -126,7 +126,7 @@ impl Search<'_> {
         }
     }
 
-    /// Leaves out a value between both sides, measured while the rate changed.
+    /// Leaves out a value measured while the rate changed.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -159,7 +159,7 @@ impl Search<'_> {
         steps.reduce(|best, other| if 2.0 * wide(&other) < wide(&best) { other } else { best })
     }
 
-    /// Finds a step that is undone later, which does not show in the whole.
+    /// A step that is undone later does not show in the whole.
     fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let mut length = part.len() / 2;
         while length >= MIN_STRETCH {
@@ -303,8 +303,7 @@ fn tested(before: &[f64], after: &[f64]) -> bool {
     change.abs() > student_quantile(1.0 - STEP_TAIL, noise.degrees) * error
 }
 
-/// Computes the share of pairs of which the second is larger (`up`) or smaller; equal ones count
-/// for half.
+/// The share of pairs of which the second is larger (`up`) or smaller; equal ones count half.
 fn in_order(before: &[f64], after: &[f64], up: bool) -> f64 {
     let mut sorted = before.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -21,17 +21,15 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Returns whether the interval excludes 1.
+    /// The interval excludes 1.
     pub fn is_different(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 }
 
-/// Takes runs made in turn, a then b (or b then a), one value per run.
-///
-/// A pair shares its conditions, so slow drift cancels out, and counts as one value
-/// ([`estimate_values`]). `None` with fewer than two pairs, lists of different length, or a value
-/// that is not positive.
+/// Takes one value per run; runs are made in turn, a then b (or b then a). A pair shares its
+/// conditions, so slow drift cancels out. `None` with fewer than two pairs, lists of different
+/// length, or a value that is not positive.
 pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     let positive = |values: &[f64]| values.iter().all(|v| v.is_finite() && *v > 0.0);
     if a.len() != b.len() || !positive(a) || !positive(b) {
@@ -50,7 +48,7 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// Uses Fieller's theorem (1954). `None` unless both means are positive and the interval of `a`
+/// By Fieller's theorem (1954). `None` unless both means are positive and the interval of `a`
 /// excludes zero.
 pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     if !(a.mean > 0.0 && b.mean > 0.0) {
@@ -61,8 +59,8 @@ pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { median: mean, mean, low, high, n_pairs: 0 })
 }
 
-/// Computes the interval of `b / a` by Fieller's theorem (1954), from means and half widths. `None`
-/// if the interval of `a` includes zero.
+/// Computes the interval of `b / a` from means and half widths. `None` if the interval of `a`
+/// includes zero.
 pub(super) fn fieller((a, ha): (f64, f64), (b, hb): (f64, f64)) -> Option<(f64, f64)> {
     // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
     let divisor = a * a - ha * ha;

@@ -8,14 +8,14 @@
 use super::change::Change;
 use super::distribution::student_quantile;
 
-/// Variance of the effect size in squared standard deviations of a block, and weight; valid for any
-/// choice. The first is narrow from about 10 to 100 blocks. The second costs 2 % of width and
-/// detects an effect of many standard deviations after five blocks, even among dozens of questions;
-/// the first alone never gets below p = 0.028.
+/// Variance in squared standard deviations of a block, and weight; valid for any choice. The first
+/// is narrow from about 10 to 100 blocks. The second costs 2 % of width and detects an effect of
+/// many standard deviations after five blocks, even among dozens of questions; the first alone
+/// never gets below p = 0.028.
 const EFFECTS: [(f64, f64); 2] = [(1.0, 0.8), (100.0, 0.2)];
 const ERROR: f64 = 0.05;
 
-/// Fewer blocks' intervals are too wide to be useful.
+/// Fewer blocks' intervals are useless.
 pub const MIN_BLOCKS: usize = 5;
 
 /// Takes logarithms of B over A in independent blocks; interval and [`Change::p`] are valid at

@@ -24,7 +24,7 @@ pub(super) fn detrended(series: &[f64]) -> Vec<f64> {
 pub(super) struct Line {
     mean: f64,
     middle: f64,
-    /// The slope per slice.
+    /// Per slice.
     pub slope: f64,
 }
 
@@ -43,7 +43,7 @@ impl Line {
     }
 }
 
-/// Requires a mean of zero; returns 0 for a constant series.
+/// The mean must be zero; 0 for a constant series.
 pub(super) fn autocorrelation_at_1(centred: &[f64]) -> f64 {
     let squares: f64 = centred.iter().map(|v| v * v).sum();
     let products: f64 = centred.windows(2).map(|w| w[0] * w[1]).sum();

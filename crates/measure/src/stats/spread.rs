@@ -1,17 +1,15 @@
-//! Each point's variance is shrunk toward the one that many points share, more strongly the better
-//! they agree (empirical Bayes: Smyth, Statistical Applications in Genetics and Molecular Biology
-//! 3, 2004).
+//! Each point's variance is shrunk toward the common one, more strongly the better points agree
+//! (empirical Bayes: Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004).
 
 const MIN_GROUPS: usize = 5;
 
 /// Represents infinity.
 const MAX_DEGREES: f64 = 1e6;
 
-/// A variance is at least this share of the median: runs that agree to the last digit agree by
-/// rounding.
+/// As a share of the median: runs that agree to the last digit agree by rounding.
 const MIN_SHARE: f64 = 1e-5;
 
-/// The spread of single runs.
+/// Of single runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Of a run's rate, as a fraction of the squared rate.
@@ -58,7 +56,6 @@ impl Spread {
         (variance.is_finite() && variance > 0.0).then_some(Spread { variance, degrees })
     }
 
-    /// Combines the common spread with a point's own.
     pub fn beside(self, own: Option<Spread>) -> Spread {
         let Some(own) = own else { return self };
         let degrees = self.degrees + own.degrees;
@@ -69,7 +66,7 @@ impl Spread {
     }
 }
 
-/// Differentiates ln Γ for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
+/// For x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -80,7 +77,7 @@ fn digamma(mut x: f64) -> f64 {
     sum + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
 }
 
-/// Differentiates ln Γ twice (Abramowitz and Stegun 6.4.6, 6.4.12).
+/// Abramowitz and Stegun 6.4.6, 6.4.12.
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {

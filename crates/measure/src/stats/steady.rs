@@ -1,4 +1,4 @@
-//! Decides whether a measurement was steady, and from when.
+//! Whether a measurement was steady, and from when.
 //!
 //! Constant, line, step and ramp are fitted to the slices. A shape counts if it explains more than
 //! autocorrelated noise and matters; the smallest residuals win. A periodic series has hardly any
@@ -12,20 +12,20 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// The minimum number of slices.
+/// In slices.
 pub const MIN_TO_JUDGE: usize = 20;
 /// Smaller fractions of the mean are ignored.
 const MIN_CHANGE: f64 = 0.05;
 const LINE_TAIL: f64 = 0.001;
 /// One-sided, of step and ramp, whose position is searched for.
 const SEARCHED_TAIL: f64 = 0.0001;
-/// A fast start shorter than this fraction of the series is a transient, not a burst credit.
+/// A fast start below this share is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
-/// The requests that a change must move; fewer are an effect of slice boundaries.
+/// In requests; fewer are an effect of slice boundaries.
 const MIN_MOVED: f64 = 2.0;
-/// Below this share of the running rate a slice is stalled.
+/// As a share of the running rate.
 const STALLED: f64 = 0.2;
-/// Below this share of the running rate a slice is not running, even if not stalled.
+/// Below this share of the running rate a slice is not running.
 const RUNNING: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,7 +77,7 @@ pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
 
-/// Takes slices in order. If a request takes longer than a slice, empty slices look like stalls.
+/// If a request takes longer than a slice, empty slices look like stalls.
 pub fn judge(series: &[f64]) -> Steadiness {
     let n = series.len();
     if n < MIN_TO_JUDGE || !series.iter().all(|v| v.is_finite()) {
@@ -178,7 +178,7 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// Returns `false` for a stretch that repeats as one phase of a period.
+    /// `false` for a stretch that repeats as one phase of a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
@@ -240,7 +240,7 @@ impl Shape {
     }
 }
 
-/// Returns the smallest step between two rates: one request, if rates are counts.
+/// The smallest step between two rates: one request, if rates are counts.
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -259,7 +259,7 @@ fn moved(fit: &[f64]) -> f64 {
     fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
-/// Returns `None` unless what the fit explains is significant.
+/// `None` unless what the fit explains is significant.
 fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     let all = mean(series);
     let explained: f64 = fit.iter().map(|v| (v - all).powi(2)).sum();

@@ -1,4 +1,4 @@
-//! Numbers of a machine that a fit may change.
+//! The numbers that a fit may change.
 
 use twin::Setup;
 use twin::description::Drive;

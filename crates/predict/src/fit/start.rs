@@ -52,7 +52,7 @@ pub(super) fn starts(base: &Setup, points: &[&FitPoint]) -> Vec<Setup> {
         .collect()
 }
 
-/// Returns a drive for each number of workers, which is an integer.
+/// For each number of workers, which is an integer.
 fn virtio(disk: &VirtioDisk, read: Summary, write: Summary) -> Vec<Drive> {
     let mut drives = Vec::new();
     for (workers, batched) in

@@ -63,7 +63,6 @@ struct Burst {
     lasts_s: Option<f64>,
 }
 
-/// A kind of volume.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CatalogueVolume {
@@ -116,18 +115,13 @@ fn wrong(setting: &str, reason: impl Into<String>) -> Error {
 }
 
 impl Catalogue {
-    /// # Errors
-    /// Never in a tested build.
     pub fn built_in() -> Result<Catalogue> {
         let mut catalogue = Catalogue(BTreeMap::new());
         catalogue.extend("the catalogue", BUILT_IN)?;
         Ok(catalogue)
     }
 
-    /// Adds volumes from a file's text; replaces those of the same name.
-    ///
-    /// # Errors
-    /// The faulty line, or contradictory numbers.
+    /// Replaces volumes of the same name.
     pub fn extend(&mut self, file: &str, text: &str) -> Result<()> {
         let added: BTreeMap<String, CatalogueVolume> =
             toml::from_str(text).map_err(|error| wrong(file, error.to_string()))?;
@@ -153,11 +147,8 @@ impl Catalogue {
         self.0.contains_key(text.split(',').next().unwrap_or(text).trim())
     }
 
-    /// Chooses by `NAME[,size=SIZE][,iops=N][,throughput=RATE]`; the default size has at least
-    /// `needed` bytes.
-    ///
-    /// # Errors
-    /// An unknown name or setting, a value beyond the volume's limits.
+    /// By `NAME[,size=SIZE][,iops=N][,throughput=RATE]`; the default size has at least `needed`
+    /// bytes.
     pub fn choose(&self, text: &str, needed: u64) -> Result<ChosenVolume> {
         let mut parts = text.split(',').map(str::trim);
         let kind = parts.next().unwrap_or("");
@@ -262,10 +253,7 @@ impl CatalogueVolume {
 }
 
 impl ChosenVolume {
-    /// Returns the preset `cloud` with this volume.
-    ///
-    /// # Errors
-    /// Numbers that no simulated machine can have.
+    /// The preset `cloud` with this volume.
     pub fn setup(&self) -> Result<Setup> {
         let mut text = format!(
             "name = \"{}\"\nbase = \"cloud\"\nabout = {:?}\n[volume]\ndrive = \"chosen\"\n[drives.chosen]\nkind = \"cloud\"\nabout = {:?}\n",

@@ -23,7 +23,7 @@ pub const SCHEMA: &str = "halfpower.plan/1";
 const ENOUGH: f64 = 0.02;
 /// A warm cache served this share of the bytes read.
 const WARM: f64 = 0.5;
-/// A quota that limits is busy for this share of the time.
+/// A quota that limits is busy for this share.
 const LIMITED: f64 = 0.9;
 
 /// A goal: the 99th percentile of a class.
@@ -106,7 +106,6 @@ pub struct PlanDocument {
     pub sentences: Vec<String>,
 }
 
-/// Returns [`PlanDocument`]'s schema.
 pub fn schema() -> String {
     serde_json::to_string_pretty(&schemars::schema_for!(PlanDocument)).unwrap_or_default() + "\n"
 }
@@ -167,7 +166,7 @@ impl Plan<'_> {
         self.script.files.iter().map(|file| file.bytes + (1 << 20)).sum::<u64>()
     }
 
-    /// Predicts a volume as named, and with enough IOPS if they can be chosen and help.
+    /// As named, and with enough IOPS if they can be chosen and help.
     fn on_volume(&self, text: &str) -> Result<Vec<Prediction>> {
         let chosen = self.catalogue.choose(text, self.bytes())?;
         let first = self.predict(chosen.setup()?, Some(&chosen))?;
@@ -193,8 +192,6 @@ impl Plan<'_> {
         Ok(predictions)
     }
 
-    /// # Errors
-    /// An unknown name, a setting beyond a limit, a trace that does not fit.
     pub fn make(&self, trace: &str) -> Result<PlanDocument> {
         let mut predictions = Vec::new();
         for name in self.on {

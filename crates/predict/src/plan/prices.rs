@@ -23,9 +23,6 @@ pub struct Prices(BTreeMap<String, Price>);
 
 impl Prices {
     /// Reads `[gp3]` tables with `gib = 0.08` and so on.
-    ///
-    /// # Errors
-    /// The faulty line; a price that is negative or not finite.
     pub fn parse(file: &str, text: &str) -> Result<Prices> {
         let wrong = |reason: String| Error::Setting { setting: file.to_owned(), reason };
         let prices: BTreeMap<String, Price> =
@@ -40,7 +37,7 @@ impl Prices {
         Ok(Prices(prices))
     }
 
-    /// Returns `None` without a price for the volume's kind.
+    /// `None` without a price for the kind.
     pub fn month(&self, volume: &ChosenVolume) -> Option<f64> {
         let price = self.0.get(&volume.kind)?;
         let mib_per_s = volume.bytes_per_s / f64::from(1 << 20);

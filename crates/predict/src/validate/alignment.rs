@@ -38,7 +38,7 @@ pub struct Gain {
     pub simulated: f64,
 }
 
-/// Simulates every published row with `halfpower sqlio --matrix`.
+/// As `halfpower sqlio --matrix`.
 pub fn gains() -> Result<Vec<Gain>> {
     let words = ["--matrix", "--repeats", "1", "--runtime", RUN].map(str::to_owned);
     let options = dialect::sqlio::parse(&words)?;
@@ -67,7 +67,7 @@ fn entries(start: &str, options: &Options) -> Result<Vec<Entry>> {
     Ok(matrix::run(&mut runner, options, |_, _, _| ())?.entries)
 }
 
-/// Returns published and simulated means over all threads, in percent.
+/// Published and simulated, over all threads, in percent.
 pub fn mean(gains: &[Gain], of: impl Fn(&Gain) -> bool) -> (f64, f64) {
     let chosen: Vec<&Gain> = gains.iter().filter(|gain| of(gain)).collect();
     let mean = |value: fn(&Gain) -> f64| {

@@ -47,7 +47,7 @@ fn write_matrix(machine: &str) -> Result<Vec<Measured>> {
     Ok(iozone::run(&Twin::from_name(machine)?, &options, 0, &mut io::sink())?.cells)
 }
 
-/// Returns the totals, and the parts without the RAM cache.
+/// The totals, and the parts without the RAM cache.
 fn postmark_times() -> Result<[Figure; 2]> {
     let (mut points, mut parts) = (Vec::new(), Vec::new());
     for (index, machine) in MACHINES.into_iter().enumerate() {

@@ -16,7 +16,6 @@ use std::path::Path;
 use twin::{Twin, preset};
 use workload::Stop;
 
-/// A published and a simulated value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
     pub series: String,
@@ -33,7 +32,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// Returns (simulated - measured) / measured.
+    /// As (simulated - measured) / measured.
     pub fn relative_error(&self) -> f64 {
         (self.simulated - self.measured) / self.measured
     }
@@ -47,7 +46,7 @@ pub struct Figure {
     pub points: Vec<Point>,
     pub mean_error: f64,
     pub worst_error: f64,
-    /// Its values were known when the model was made; if not, they test it.
+    /// Known when the model was made; if not, the values test it.
     pub given: bool,
 }
 
@@ -101,7 +100,7 @@ fn curves(figures: &[&Figure]) -> Vec<Curve> {
     curves
 }
 
-/// Figures of one kind, with the error over all.
+/// With the error over all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
     pub name: String,
@@ -141,7 +140,6 @@ pub enum BarUnit {
     Count,
 }
 
-/// A limit that the model must meet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     pub name: String,
@@ -178,15 +176,11 @@ const MACHINE: &str = "gateway-1997";
 /// Where files on striped volumes start, except those that the study calls aligned.
 const OFF_THE_CHUNK: &str = ",start=12k";
 
-/// Simulates every published point.
 pub fn validate() -> Result<Validation> {
     validate_machine(MACHINE)
 }
 
-/// Runs [`validate()`] on a preset's name or a `.toml` file.
-///
-/// # Errors
-/// An unknown machine, or one without the study's drives.
+/// Takes a preset's name or a `.toml` file.
 pub fn validate_machine(machine: &str) -> Result<Validation> {
     let mut figures = simulate_figures(machine, &published::measurements(), true)?;
     figures.extend(simulate_figures(machine, &published::released(), false)?);
@@ -228,7 +222,6 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     })
 }
 
-/// Sets `given` as in [`Figure`].
 fn simulate_figures(machine: &str, measured: &[Measured], given: bool) -> Result<Vec<Figure>> {
     let names: BTreeSet<&str> = measured.iter().map(|point| point.figure).collect();
     let figure = |name: &str| {
@@ -261,7 +254,7 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     })
 }
 
-/// Adds the settings of `more` to the machine.
+/// Adds the settings of `more`.
 fn outcome(machine: &str, point: &Measured, more: &str) -> Result<Outcome> {
     let mut settings =
         format!(",buses={},wce={}{more}", point.buses, if point.wce { "on" } else { "off" });

@@ -1,4 +1,4 @@
-//! Predictions for figures of the study whose values are not given here.
+//! For figures of the study whose values are not given here.
 
 use super::published::Measured;
 use super::{MIB, outcome};
@@ -6,7 +6,7 @@ use crate::Result;
 use machine::Op;
 use serde::Serialize;
 
-/// A figure without known values, and so without an error.
+/// Without known values, and so without an error.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// Named as `fig9`.
@@ -15,7 +15,6 @@ pub struct Prediction {
     pub points: Vec<Predicted>,
 }
 
-/// The simulated value of something that the study measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predicted {
     pub series: String,

@@ -20,11 +20,10 @@ pub struct Alignment {
     pub random: bool,
     /// Each with four requests outstanding.
     pub threads: u32,
-    /// The gain of a start at 64 KB over one at sector 63.
+    /// Of a start at 64 KB over one at sector 63.
     pub gain_percent: f64,
 }
 
-/// A point of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Named as `fig3_throughput`.
@@ -35,7 +34,6 @@ pub struct Measured {
     pub buses: u32,
     pub op: Op,
     pub buffered: bool,
-    /// The drives' write caches were on.
     pub wce: bool,
     pub depth: u32,
     /// KiB.
@@ -60,17 +58,17 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// Returns the points available when the model was made.
+/// Available when the model was made.
 pub fn measurements() -> Vec<Measured> {
     measured(MEASUREMENTS)
 }
 
-/// Figures 7 and 10, one and eight deep: released after the model was made.
+/// Figures 7 and 10, one and eight deep: released later.
 pub fn released() -> Vec<Measured> {
     measured(RELEASED)
 }
 
-/// Returns RAID 5 over four Ultra drives, three deep: released after the model was made.
+/// Over four Ultra drives, three deep: released later.
 pub fn raid5() -> Vec<Measured> {
     let point =
         |(series, op, by_host, request_kb, value): (&'static str, Op, bool, u32, f64)| Measured {
@@ -125,7 +123,7 @@ fn measured(text: &'static str) -> Vec<Measured> {
     rows(text).map(point).collect()
 }
 
-/// Returns the method, its simulated kind, and MB/s.
+/// Method, simulated kind, MB/s.
 pub fn table2() -> Vec<(&'static str, MemoryKind, f64)> {
     let same = |kind: &MemoryKind, name: &str| kind.name().eq_ignore_ascii_case(name);
     let kind = |name: &str| match name {
@@ -140,7 +138,7 @@ pub fn table2() -> Vec<(&'static str, MemoryKind, f64)> {
     rows(TABLE2).map(|row| (row[0], kind(row[0]), number(row[1]))).collect()
 }
 
-/// Returns request bytes, drive, whether the data were read before, and milliseconds.
+/// Request bytes, drive, whether the data were read before, milliseconds.
 pub fn table3() -> Vec<(u32, String, bool, f64)> {
     let header: Vec<&str> = TABLE3.lines().next().unwrap_or_default().split(',').collect();
     let mut points = Vec::new();
@@ -158,7 +156,7 @@ pub fn table3() -> Vec<(u32, String, bool, f64)> {
     points
 }
 
-/// Returns a phase (or the utilisation), request bytes, disks, and percent.
+/// A phase (or the utilisation), request bytes, disks, percent.
 pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     let columns = [(8 << 10, 1), (64 << 10, 1), (64 << 10, 2), (64 << 10, 3)];
     let mut points = Vec::new();
@@ -170,7 +168,6 @@ pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     points
 }
 
-/// Returns SQLIO's table.
 pub fn alignment() -> Vec<Alignment> {
     let row = |row: Vec<&'static str>| Alignment {
         op: if row[0] == "R" { OpKind::Read } else { OpKind::Write },

@@ -49,7 +49,7 @@ pub(super) fn table3(machine: &str) -> Result<(Figure, Figure)> {
     ))
 }
 
-/// Returns shares of bus time, for Ultra-Wide drives read at depth 3.
+/// Shares of bus time, for Ultra-Wide drives read at depth 3.
 pub(super) fn table4(machine: &str) -> Result<Figure> {
     let mut points = Vec::new();
     for (name, request_bytes, disks, measured) in published::table4() {

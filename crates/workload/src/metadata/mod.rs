@@ -1,5 +1,4 @@
-//! Metadata operations on files. Each is a timed phase over all files; several rounds give an
-//! interval.
+//! Each metadata operation is a timed phase over all files; several rounds give an interval.
 
 mod plan;
 mod run;

@@ -49,7 +49,6 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// A client's directory and files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientFiles {
     /// Another client's; `None`: this session makes its own.
@@ -60,7 +59,6 @@ pub struct ClientFiles {
 }
 
 impl ClientFiles {
-    /// A client with a directory of its own.
     pub const OWN: ClientFiles = ClientFiles { directory: None, client: 0, clients: 1 };
 }
 
@@ -93,8 +91,6 @@ pub struct PlanError {
 }
 
 impl MetadataPlan {
-    /// # Errors
-    /// The first value outside its range.
     pub fn check(&self) -> Result<(), PlanError> {
         for (name, value, min, max) in [
             ("the number of files", self.files, 1, MAX_FILES),
@@ -146,13 +142,13 @@ impl MetadataPlan {
         size.into_iter().chain(shared).chain(tree).collect::<Vec<_>>().join(", ")
     }
 
-    /// Lists a round's operations in order; empty files are not read.
+    /// In order; empty files are not read.
     pub fn operations(&self) -> impl Iterator<Item = Operation> {
         let has_data = self.file_bytes > 0;
         Operation::ALL.into_iter().filter(move |&one| one != Operation::Read || has_data)
     }
 
-    /// Returns whose files a client looks up, opens and reads; both count from 0.
+    /// Whose files a client looks up, opens and reads; both count from 0.
     pub fn visited(&self, client: u32, clients: u32) -> u32 {
         ((u64::from(client) + u64::from(self.shift)) % u64::from(clients.max(1))) as u32
     }
@@ -161,8 +157,7 @@ impl MetadataPlan {
         self.visited(0, clients) != 0
     }
 
-    /// # Errors
-    /// The clients' files in one directory exceed 32-bit numbers.
+    /// Fails if the clients' files in one directory exceed 32-bit numbers.
     pub fn check_clients(&self, clients: u32) -> Result<(), PlanError> {
         let max = if self.shared_directory { MAX_FILES / clients.max(1) } else { MAX_FILES };
         if self.files > max {
@@ -215,7 +210,7 @@ impl Operation {
         Operation::Delete,
     ];
 
-    /// Returns whether files stay unchanged.
+    /// Files stay unchanged.
     pub fn visits(self) -> bool {
         matches!(self, Operation::Stat | Operation::Open | Operation::Read)
     }

@@ -174,7 +174,7 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     Ok(began..shared.system.now())
 }
 
-/// Directories and threads between phases; dropping it removes all files.
+/// Dropping it removes all files.
 pub struct Session<'a, F: FileSystem, R> {
     workers: Vec<Worker<<F::Area as FileArea>::Work, R>>,
     area: F::Area,
@@ -184,9 +184,6 @@ pub struct Session<'a, F: FileSystem, R> {
 impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
     /// Makes the directories, or joins another client's. `records` (one per thread) get each
     /// operation's ns.
-    ///
-    /// # Errors
-    /// An invalid plan, an unusable location, or the user's interrupt.
     pub fn open(
         system: &'a F,
         plan: &MetadataPlan,
@@ -222,24 +219,16 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
         Ok(Session { workers, area, shared })
     }
 
-    /// Returns `None` if other clients cannot join the directory.
+    /// `None` if other clients cannot join.
     pub fn directory(&self) -> Option<&Path> {
         self.area.directory()
     }
 
-    /// Applies an operation to all files; returns its begin and end on the system's clock. Follow
-    /// the order of [`Operation::ALL`].
-    ///
-    /// # Errors
-    /// A failed operation, or the user's interrupt.
+    /// Returns begin and end on the system's clock. Follow the order of [`Operation::ALL`].
     pub fn phase(&mut self, operation: Operation) -> Result<Range<Nanos>, MetadataError> {
         phase(operation, &mut self.workers, &self.shared)
     }
 
-    /// Removes this session's directories.
-    ///
-    /// # Errors
-    /// One that cannot be removed.
     pub fn close(self) -> Result<(), MetadataError> {
         if self.shared.files.directory.is_none() {
             // After an interrupt the area removes what is left; the measurement is complete.
@@ -258,10 +247,8 @@ pub struct PhaseTimes {
 }
 
 /// Calls `progress` before each phase; `records` (one per thread) get each operation's time. Always
-/// removes all files. The user's interrupt ends it with the times until then.
-///
-/// # Errors
-/// An invalid plan, an unusable location, a failed operation, or an early interrupt.
+/// removes all files. The user's interrupt ends it with the times until then, an early one with an
+/// error.
 pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
     system: &F,
     plan: &MetadataPlan,

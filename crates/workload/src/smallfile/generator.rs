@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// The file gets this many bytes of the text.
+    /// Bytes of the text.
     Create(FileId, u32),
     /// The whole file, of this many bytes.
     Read(FileId, u32),
@@ -123,7 +123,7 @@ enum State {
     Over,
 }
 
-/// A plan's operations, always the same.
+/// Always the same operations.
 ///
 /// Each worker can iterate a clone and execute only its own files, without a lock; operations on
 /// one file stay in order.
@@ -145,10 +145,7 @@ pub struct Start {
 }
 
 impl Generator {
-    /// Checks a plan and draws the text.
-    ///
-    /// # Errors
-    /// A value outside its range, or not enough memory for the text.
+    /// Checks the plan and draws the text.
     ///
     /// ```
     /// use workload::smallfile::{Generator, SmallFilePlan};
@@ -186,7 +183,7 @@ impl Generator {
         &self.plan
     }
 
-    /// Returns `None` if the plan runs out of files.
+    /// `None` if the files run out.
     pub fn dry_run(self) -> Option<SmallFileCounts> {
         let mut counts = SmallFileCounts::default();
         let mut phase = Phase::Create;
@@ -230,7 +227,7 @@ impl Generator {
         self.pool.take(index).map(|slot| FileOp::Delete(slot.file))
     }
 
-    /// Returns `None` for an append to a full file.
+    /// `None` for an append to a full file.
     fn first_half(&mut self) -> Option<FileOp> {
         let bias = self.plan.bias_read?;
         let reads = self.rng.below(10) < u32::from(bias);

@@ -25,7 +25,7 @@ impl Mt19937 {
         self.0.next_u32()
     }
 
-    /// Returns the remainder modulo `limit`; 0 without a draw if `limit` is 0.
+    /// Modulo `limit`; 0 without a draw if `limit` is 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         if limit == 0 { 0 } else { self.next_u32() % limit }
     }

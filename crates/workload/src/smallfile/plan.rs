@@ -72,8 +72,6 @@ pub enum PlanError {
 }
 
 impl SmallFilePlan {
-    /// # Errors
-    /// The first value outside its range.
     pub fn check(&self) -> Result<(), PlanError> {
         let weights = self.locations.iter().map(|l| u64::from(l.weight)).sum::<u64>();
         let min_weight = self.locations.iter().map(|l| u64::from(l.weight)).min().unwrap_or(1);
@@ -100,7 +98,7 @@ impl SmallFilePlan {
         Ok(())
     }
 
-    /// Returns the number per location; a single one is not made.
+    /// Per location; a single one is not made.
     pub fn subdirectories_used(&self) -> u32 {
         if self.subdirectories > 1 { self.subdirectories } else { 0 }
     }

@@ -18,7 +18,7 @@ pub(super) struct Pool {
     capacity: u32,
     live: u32,
     next: u32,
-    /// All holes below `slots.len()`, and some slots that are no longer holes.
+    /// All holes below `slots.len()`, and some former holes.
     holes: BinaryHeap<Reverse<u32>>,
 }
 
@@ -31,7 +31,7 @@ impl Pool {
         self.live
     }
 
-    /// Returns the slot after the last allocated if free, otherwise the first hole.
+    /// The slot after the last allocated if free, otherwise the first hole.
     pub fn free_slot(&mut self) -> Option<u32> {
         if self.live >= self.capacity {
             return None;

@@ -5,7 +5,7 @@ use super::{Expected, Fault, FaultKind, Found};
 
 /// A unit with more wrong bits is unrelated data, which differ in about half of the 4096.
 const FLIPPED_BITS: u32 = 512;
-/// Fewer matching bytes on a side of a seam look like flipped bits.
+/// Fewer matching bytes on a side look like flipped bits.
 const SEAM_BYTES: usize = 8;
 /// Unrelated data differ in half of the bits, damage in fewer.
 const TORN_SHARE: f64 = 0.25;
@@ -19,7 +19,7 @@ enum Verdict {
     Wrong(FaultKind, Found),
 }
 
-/// Uses the seed of the file's first data (`fill`), if known. Returns the bytes judged.
+/// `fill`: the seed of the file's first data. Returns the bytes judged.
 pub fn check_block(
     (seed, fill): (u64, Option<u64>),
     offset: u64,
@@ -171,8 +171,8 @@ fn is_random(unit: &[u8]) -> bool {
     (1792..=2304).contains(&ones) && seen.iter().filter(|seen| **seen).count() > 180
 }
 
-/// Finds a unit of which one end belongs to a generation. Returns the generation, the boundary, and
-/// whether its part is first.
+/// One end of the unit belongs to a generation. Returns the generation, the boundary, and whether
+/// its part is first.
 fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize, bool)> {
     let head = unit.iter().zip(image).take_while(|(a, b)| a == b).count();
     let tail = unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -184,7 +184,7 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
         .then_some((generation, at, first))
 }
 
-/// Returns the expected generations, some older ones, and the header's.
+/// The expected generations, some older ones, and the header's.
 fn candidates(
     seed: u64,
     at: u64,

@@ -71,7 +71,6 @@ pub enum Found {
     Unknown,
 }
 
-/// A stretch of wrong data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,

@@ -17,7 +17,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Takes one or more generations in any order.
+    /// In any order.
     fn one_of(mut generations: Vec<u32>) -> Expected {
         generations.sort_unstable();
         generations.dedup();
@@ -30,7 +30,7 @@ impl Expected {
         Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// Returns 0 for data from before the run.
+    /// 0: from before the run.
     pub fn oldest(&self) -> u32 {
         *self.earlier.first().unwrap_or(&self.from)
     }
@@ -41,12 +41,12 @@ impl Expected {
                 || self.earlier.contains(&generation))
     }
 
-    /// Returns whether overlapping requests may have mixed parts.
+    /// Overlapping requests may have mixed parts.
     pub fn mixed(&self) -> bool {
         self.oldest() < self.newest
     }
 
-    /// Lists the newest first.
+    /// The newest first.
     pub fn generations(&self) -> impl Iterator<Item = u32> {
         (self.from..=self.newest)
             .rev()
@@ -135,7 +135,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// Ends a write; `ok` if it is known to have completed in full.
+    /// `ok`: known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight =
@@ -165,7 +165,7 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// Adds the writes since a read's issue, whose data it may have found.
+    /// With the writes since a read's issue, whose data it may have found.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(
             block,
@@ -198,7 +198,7 @@ impl Generations {
         }
     }
 
-    /// Returns the first block at or after `from` of which a write began.
+    /// At or after `from`.
     pub fn next_written(&self, from: u64) -> Option<u64> {
         let rest = self.newest.get(from as usize..)?;
         rest.iter().position(|&generation| generation > 0).map(|skipped| from + skipped as u64)

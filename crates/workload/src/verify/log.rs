@@ -70,7 +70,7 @@ pub struct Log<W: Write> {
 }
 
 impl<W: Write> Log<W> {
-    /// Starts a log; no write may be in flight.
+    /// No write may be in flight.
     pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
         let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
         let mut header = [0u8; HEADER];
@@ -102,13 +102,13 @@ impl<W: Write> Log<W> {
         Ok(log)
     }
 
-    /// Logs the result of [`Verifier::fill`]. If this fails, do not issue the write.
+    /// Call it after [`Verifier::fill`]. If it fails, do not issue the write.
     pub fn begun(&mut self, offset: u64, generation: u32) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), Kind::Begun, generation);
         self.writer.write_all(&record)
     }
 
-    /// Logs as [`Verifier::wrote`]. Without it either generation passes after a kill.
+    /// As [`Verifier::wrote`]. Without it either generation passes after a kill.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
         let record = self.record(
             self.grid.block(offset),
@@ -159,16 +159,13 @@ fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
 pub struct Resumed {
     /// Complete records.
     pub records: u64,
-    /// Bytes of a last record cut off by the kill; its write was never issued.
+    /// Of a last record cut off by the kill; its write was never issued.
     pub cut_bytes: u64,
 }
 
 impl Verifier {
-    /// Restores a verifier from a killed process's log. For a write in flight, either generation is
-    /// right. To continue writing, start a new log with [`Log::create`].
-    ///
-    /// # Errors
-    /// Not a log, another version's, or damaged other than at its end.
+    /// From a killed process's log. For a write in flight, either generation is right. To continue
+    /// writing, start a new log with [`Log::create`]. Damage is accepted only at the end.
     pub fn resume(mut log: impl Read) -> Result<(Verifier, Resumed), LogError> {
         let Header { len, seed, grid, fill_seed } = read_header(&mut log)?;
         let mut generations = Generations::new(grid.blocks);
@@ -261,7 +258,7 @@ fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> 
     Ok(())
 }
 
-/// Returns fewer bytes only at the end.
+/// Fewer bytes only at the end.
 fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

@@ -22,9 +22,9 @@ use machine::units::show_size;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unit::{Label, UNIT};
 
-/// A sector, a device's largest atomic write.
+/// A device's largest atomic write.
 pub const UNIT_BYTES: u32 = 512;
-/// These blocks take 1 GiB of memory.
+/// They take 1 GiB of memory.
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
 const PURPOSE_VERIFY: u64 = 5;
@@ -77,11 +77,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Takes `region` as first byte and length in bytes. Never reuse `run`: use the time or a
-    /// random number.
-    ///
-    /// # Errors
-    /// A request size that is not a multiple of 512 B, or more than [`MAX_BLOCKS`] blocks.
+    /// `region`: first byte and length. Never reuse `run`: use the time or a random number.
+    /// Requests must be multiples of 512 B.
     pub fn new(workload: &Workload, region: (u64, u64), run: u64) -> Result<Self, Error> {
         let request = workload.request_bytes;
         if request == 0 || !request.is_multiple_of(UNIT_BYTES) {
@@ -108,13 +105,13 @@ impl Verifier {
         })
     }
 
-    /// Sets the seed that filled the target from its start ([`machine::filled`]).
+    /// The seed that filled the target from its start ([`machine::filled`]).
     #[must_use]
     pub fn filled_with(self, seed: Option<u64>) -> Verifier {
         Verifier { fill_seed: seed, ..self }
     }
 
-    /// Fills a write's buffer; returns its generation. With a [`Log`], log it before issuing.
+    /// Returns the generation. With a [`Log`], log it before issuing.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> u32 {
         debug_assert_eq!(buffer.len(), self.grid.request as usize);
         let generation = self.lock().begin(self.grid.block(offset));
@@ -124,12 +121,12 @@ impl Verifier {
         generation
     }
 
-    /// Ends a write; `ok` if all of it is done. A failed write may leave anything.
+    /// A failed write may leave anything.
     pub fn wrote(&self, offset: u64, generation: u32, ok: bool) {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// Returns what [`Verifier::check`] needs: call it when issuing a read.
+    /// For [`Verifier::check`]: call it when issuing a read.
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
@@ -150,13 +147,12 @@ impl Verifier {
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// Returns the first written block's offset, from `offset` on.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))
     }
 
-    /// Returns first byte, length and block length.
+    /// First byte, length and block length.
     pub fn area(&self) -> (u64, u64, u32) {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }

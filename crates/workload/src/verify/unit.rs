@@ -32,7 +32,7 @@ impl Label {
         unit[..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns whether the checksum matches, too. `None` without the magic number.
+    /// Also whether the checksum matches. `None` without the magic number.
     pub fn read(unit: &[u8]) -> Option<(Label, bool)> {
         if word(unit, 24) != MAGIC {
             return None;
