@@ -26,16 +26,15 @@ pub enum Unit {
 }
 
 pub struct Column<T> {
-    /// The name in files, with the unit; empty if only for people.
+    /// In files, with the unit; empty if only for people.
     pub name: &'static str,
-    /// The heading in tables; empty if only for files.
+    /// In tables; empty if only for files.
     pub heading: &'static str,
     pub unit: Unit,
     /// Part of the request, not of the results.
     pub asked: bool,
     /// A narrow terminal drops higher ranks first, and never 0. `None`: not shown in terminals.
     pub readily: Option<u8>,
-    /// `None`: an empty cell.
     pub get: fn(&T) -> Option<Cell>,
 }
 

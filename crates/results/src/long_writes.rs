@@ -78,7 +78,7 @@ impl LongWrites {
         }
     }
 
-    /// Returns the command that looks further.
+    /// To look further.
     pub fn command(&self) -> String {
         const HOUR_S: f64 = 3600.0;
         match self.needs_s {

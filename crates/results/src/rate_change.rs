@@ -40,7 +40,7 @@ impl RateChange {
         }
     }
 
-    /// Returns lowest and highest, in bytes per second.
+    /// Lowest and highest, in bytes per second.
     pub fn range(&self) -> [f64; 2] {
         let rates = self.phases.iter().map(|phase| phase.throughput_bytes_per_s);
         [rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max)]

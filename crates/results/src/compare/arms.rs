@@ -16,14 +16,11 @@ pub trait Arm {
     fn is_noisy(&self) -> bool;
 
     /// Returns the [`RUN_MEASURES`] of one run.
-    ///
-    /// # Errors
-    /// A failed run, or an interrupt.
     fn run(&mut self, question: usize) -> machine::Result<[f64; VALUES]>;
 
     fn points(&self) -> Vec<Point>;
 
-    /// Keeps files created under names the user chose.
+    /// Those created under names the user chose.
     fn keep_files(&mut self);
 
     fn facts(&self) -> (MachineFacts, &TargetFacts);
@@ -112,11 +109,9 @@ pub struct Turn<'a> {
 pub trait Conduct {
     type Error: From<Error>;
 
-    /// Returns nanoseconds from an arbitrary start.
+    /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// # Errors
-    /// The measurement must stop.
     fn before_run(&mut self, _arm: usize) -> Result<(), Stop<Self::Error>> {
         Ok(())
     }
@@ -156,7 +151,7 @@ impl Comparison {
     /// Measures questions until each is decided or a limit is reached.
     ///
     /// # Errors
-    /// The conductor's error, or an interrupt before any result.
+    /// An interrupt before any result, or the conductor's error.
     pub fn of_arms<C: Conduct>(
         arms: &mut [Box<dyn Arm>; 2],
         turn: Turn<'_>,

@@ -7,14 +7,13 @@ use machine::units::MIB;
 use std::str::FromStr;
 use workload::OpKind;
 
-/// The columns to compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     pub a: String,
     pub b: String,
 }
 
-/// What a column means, given by the user.
+/// Given by the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
@@ -110,8 +109,7 @@ struct Source {
 /// other names.
 ///
 /// # Errors
-/// Not a table, no measure, a question's column that could be a measure, or a cell that is not a
-/// number.
+/// No measure, or a question's column that could be one.
 pub fn read_table(
     name: &str,
     text: &str,

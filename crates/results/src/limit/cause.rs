@@ -404,7 +404,7 @@ causes! { (limit, rate, word, place)
 }
 
 impl Cause {
-    /// Returns figures that a short text leaves out.
+    /// Figures that a short text leaves out.
     pub(super) fn aside(&self, limit: &Limit) -> Option<String> {
         let shown = match self {
             Cause::InMemory { processors_busy_percent: busy } => {

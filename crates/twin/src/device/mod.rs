@@ -103,7 +103,7 @@ pub(crate) trait Device: Send {
         (host.now(), Wake::device(u8::MAX))
     }
 
-    /// Returns whether a volatile cache still holds writes completed at `before` or earlier.
+    /// A volatile cache still holds writes completed at `before` or earlier.
     fn dirty(&self, _before: Nanos) -> bool {
         false
     }

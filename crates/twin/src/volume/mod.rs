@@ -125,7 +125,7 @@ impl Layout {
         }
     }
 
-    /// Returns the rows to lock: concurrent updates of one parity block would corrupt it.
+    /// The rows to lock: concurrent updates of one parity block would corrupt it.
     pub fn exclusive_rows(&self, op: Op, offset: u64, bytes: u64) -> Option<Range<u64>> {
         if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5) {
             return None;
@@ -134,7 +134,7 @@ impl Layout {
         Some(begin / self.row_bytes()..(begin + bytes).div_ceil(self.row_bytes()))
     }
 
-    /// Returns whether the bytes include a whole chunk.
+    /// The bytes include a whole chunk.
     pub fn fill_a_chunk(&self, offset: u64, bytes: u64) -> bool {
         let begin = offset + self.start;
         begin.next_multiple_of(self.chunk) + self.chunk <= begin + bytes
