@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 pub type Index = u32;
 
 /// Files and threads come before requests that name them. Requests are in the order of their start,
-/// except a few that took longer than the recorder holds back others; those of one thread's system
+/// except a few that took longer than the recorder holds back others; one thread's system calls
+/// always are.
 /// calls always are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
@@ -18,7 +19,6 @@ pub enum Event {
     Lost(u64),
 }
 
-/// A thread of the recorded program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// The kernel's number of the process and of the thread in it; 0 if the source has none.
@@ -28,7 +28,6 @@ pub struct Thread {
     pub name: Option<String>,
 }
 
-/// A file or device that requests go to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedFile {
     /// The path, or its hash if names are hidden.

@@ -255,7 +255,7 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// What comes through the page cache comes from the device, too: it was faster at that time.
+/// What comes through the page cache comes from the device, which was faster at that time.
 fn buffered_is_faster(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     if found.setting.facts.in_memory {
         return None;
@@ -275,7 +275,7 @@ fn buffered_is_faster(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     })
 }
 
-/// The tables and the peak then describe two states of the target.
+/// The tables and the peak then describe two states.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;

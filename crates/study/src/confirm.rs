@@ -70,8 +70,8 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// From scratch: the runs that selected the points are biased by luck. Further runs come later, as
-/// consecutive runs sample the target at one time.
+/// From scratch: the runs that selected the points are biased by luck. More runs come later, as
+/// consecutive runs sample one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     chosen: &[usize],

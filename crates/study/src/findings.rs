@@ -101,7 +101,7 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// A cache's rate is the target's only if the target is in memory.
+/// A cache's rate is the target's only if that is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served =
@@ -115,7 +115,7 @@ pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> boo
 
 enum Gain {
     Small,
-    /// It would be reportable if it were certain; with its interval.
+    /// Reportable if it were certain; with its interval.
     Unproven(f64, Option<[f64; 2]>),
     Proven(Ratio),
 }

@@ -12,8 +12,7 @@ use results::Program;
 /// Writes past caches and credit. `on_step` is called after each step and each second of a rest,
 /// and `false` ends the run. `keep` gets the result every 30 s.
 ///
-/// # Errors
-/// An unwritable target, or a failed first request. Later failures or an interrupt end the run with
+/// An unwritable target, or a failed first request; later failures or an interrupt end the run with
 /// its points so far.
 pub fn sustain<M: Machine>(
     machine: &M,

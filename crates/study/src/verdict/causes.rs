@@ -11,7 +11,7 @@ use workload::{OpKind, Pattern};
 /// Of the generator's own ceiling.
 const CEILING_PERCENT: f64 = 80.0;
 
-/// A thread this busy waits for little else.
+/// Such a thread waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
 const LARGER_PERCENT: f64 = 50.0;
@@ -19,13 +19,13 @@ const LARGER_PERCENT: f64 = 50.0;
 /// From this share of the peak a plain program gets the device's full rate.
 const NEAR_PEAK: f64 = 0.85;
 
-/// The percentage of time in which an otherwise busy thread waits for a processor.
+/// Time in which an otherwise busy thread waits for a processor.
 const UNSERVED_PERCENT: f64 = 25.0;
 
-/// Requests at the device this many times the program's size are read-ahead.
+/// This many times the program's size at the device is read-ahead.
 const AHEAD: f64 = 2.0;
 
-/// A device this busy is the limit if another thread's requests add nothing.
+/// Such a device is the limit if another thread's requests add nothing.
 const NEARLY_BUSY_PERCENT: f64 = 80.0;
 
 /// Smaller percentages are not reported.

@@ -88,7 +88,7 @@ fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
 /// results.
 ///
 /// # Errors
-/// An unwritable target, a failed request, too small a `max_written`, or an interrupt.
+/// Too small a `max_written`, a failed request, or an interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     target: &M::Target,
