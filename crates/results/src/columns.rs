@@ -99,14 +99,14 @@ macro_rules! achieved {
     };
 }
 
-/// Returns `1000:30s,5000:60s` if the load changes over time.
+/// `1000:30s,5000:60s` if the load changes over time.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
     (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
 }
 
-/// Returns `read 512-4096, write 65536:60%+4096:40%`.
+/// `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { min_bytes, max_bytes, unaligned } => {

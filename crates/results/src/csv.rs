@@ -193,7 +193,7 @@ fn figures(experiment: &Experiment, points: &[Point]) -> String {
     table.0
 }
 
-/// Returns index, repeats, warnings and error.
+/// Index, repeats, warnings and error.
 fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     let point = value.point.and_then(|index| points.get(index));
     let error = match point.and_then(|point| point.error.clone()) {

@@ -128,8 +128,8 @@ impl Output {
         }
     }
 
-    /// Opens a growing output. A file has its name from the start, so that a killed command leaves
-    /// it; [`Growing::finish`] marks it as halfpower's.
+    /// A file has its name from the start, so a killed command leaves it; [`Growing::finish`] marks
+    /// it as halfpower's.
     pub fn grow(&self) -> Result<Growing, OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (place, directory, name) = match (self.place()?, &self.at) {
@@ -260,7 +260,6 @@ impl Output {
     }
 }
 
-/// From [`Output::grow`].
 #[derive(Debug)]
 pub struct Growing {
     output: Output,

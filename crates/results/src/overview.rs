@@ -242,8 +242,7 @@ impl ClassicRow {
     }
 }
 
-/// Returns whether requests go past the page cache, to space written before, as fast as they
-/// complete.
+/// Requests go past the page cache, to space written before, as fast as they complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)

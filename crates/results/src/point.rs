@@ -58,8 +58,8 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
-    /// Returns whether the rate is the target's: not a cache's, a part's, or that of a short run
-    /// whose requests a throttle admitted in advance. Such rates of an operation have one peak.
+    /// The rate is the target's: not a cache's, a part's, or that of a short run whose requests a
+    /// throttle admitted in advance. Such rates of an operation have one peak.
     pub fn measures_target(&self, facts: &TargetFacts) -> bool {
         let workload = &self.workload;
         let whole =
@@ -91,7 +91,7 @@ impl Point {
             }
     }
 
-    /// Returns whether there are enough runs; one suffices if runs repeat exactly.
+    /// One run suffices if runs repeat exactly.
     pub fn is_settled(&self, facts: &TargetFacts) -> bool {
         let enough = if facts.kind == TargetKind::Simulated { 1 } else { SETTLED_RUNS };
         self.numbers.as_ref().is_some_and(|numbers| numbers.repeats >= enough)
@@ -185,7 +185,7 @@ impl Point {
         Ok(())
     }
 
-    /// Returns `read`, `write` or `mix 70 %`.
+    /// `read`, `write` or `mix 70 %`.
     pub fn operation(&self) -> String {
         match self.workload.op {
             OpKind::Mix => format!("mix {} %", self.workload.read_percent),

@@ -46,7 +46,7 @@ impl RateChange {
         [rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max)]
     }
 
-    /// Returns `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
+    /// `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
     pub fn rates(&self) -> Warning {
         let mut said = Warning::from("");
         for (number, phase) in self.phases.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The rules of the 1997 study's conclusion, each confirmed or refuted.
+//! The 1997 study's rules for fast sequential I/O, each confirmed or refuted.
 
 use crate::experiments::{alignment, location};
 use crate::found::Found;

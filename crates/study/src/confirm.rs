@@ -84,8 +84,7 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Returns the operations whose peak moved. A trial that gains does not count: the limit reports
-/// it.
+/// Operations whose peak moved. A trial that gains does not count: the limit reports it.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,

@@ -428,7 +428,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Returns the new indices.
+    /// The new indices.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self

@@ -28,9 +28,8 @@ pub struct Look {
     pub needs_s: Option<f64>,
 }
 
-/// Writes at full speed until a limit.
-///
-/// An unwritable target, an interrupt, or a failure in the first step; later ones only end the run.
+/// Fails if the target is unwritable, or on an interrupt or a failure in the first step; later ones
+/// only end the run.
 pub fn look<M: Machine>(
     machine: &M,
     target: &M::Target,

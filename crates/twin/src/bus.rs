@@ -227,7 +227,6 @@ impl Channel {
     }
 }
 
-/// Between disk buses and the I/O bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
@@ -273,7 +272,7 @@ impl Pci {
         self.adapters.iter_mut().for_each(Channel::rest);
     }
 
-    /// Returns the earliest end.
+    /// The earliest end.
     pub fn transfer(&mut self, bus: u32, bytes: u64, start: Nanos) -> Nanos {
         let adapter = self.adapters.get_mut((bus / self.buses_each) as usize);
         let through = adapter.map_or(start, |adapter| adapter.transfer(bytes, start));

@@ -21,7 +21,6 @@ pub struct Setup {
     pub drive: String,
     pub disks: u32,
     pub buses: u32,
-    /// Write caches are enabled.
     pub wce: bool,
     pub stripe: u64,
     pub volume: Kind,

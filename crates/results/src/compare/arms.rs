@@ -9,13 +9,12 @@ use workload::Workload;
 
 const VALUES: usize = RUN_MEASURES.len();
 
-/// One side of a comparison in turn.
 pub trait Arm {
     fn workloads(&self) -> &[Workload];
 
     fn is_noisy(&self) -> bool;
 
-    /// Returns the [`RUN_MEASURES`] of one run.
+    /// The [`RUN_MEASURES`].
     fn run(&mut self, question: usize) -> machine::Result<[f64; VALUES]>;
 
     fn points(&self) -> Vec<Point>;
@@ -90,7 +89,6 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-/// Settings of a comparison in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
@@ -101,11 +99,10 @@ pub struct Turn<'a> {
     pub rate: Measure,
     /// Those that distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
-    /// Gives undecided questions more runs: `--budget`.
+    /// The option for more runs: `--budget`.
     pub more: &'a str,
 }
 
-/// Hooks for the command.
 pub trait Conduct {
     type Error: From<Error>;
 

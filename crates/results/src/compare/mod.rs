@@ -298,12 +298,12 @@ impl Comparison {
         self
     }
 
-    /// Returns whether a total time is compared; rates are its parts.
+    /// A total time is compared; rates are its parts.
     pub fn is_of_time(&self) -> bool {
         self.of(Measure::Duration).next().is_some()
     }
 
-    /// Returns the rate that most questions have, otherwise the first measure.
+    /// The rate that most questions have, otherwise the first measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates =

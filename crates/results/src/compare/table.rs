@@ -101,8 +101,6 @@ struct Source {
     interval: Option<[usize; 2]>,
 }
 
-/// Reads one or two sides.
-///
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
 /// one measure (`iops_4KB_unit`, `iops_64KB_unit`) are two sides, named by the rest. Columns before
 /// the first measure are the question; rows with one question are repeats. `meanings` explains

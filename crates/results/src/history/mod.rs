@@ -229,7 +229,7 @@ impl History {
         })
     }
 
-    /// Returns the entry's number.
+    /// The entry's number.
     pub fn keep_other(
         &mut self,
         other: Other<'_>,
@@ -378,7 +378,7 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// Returns how many entries existed.
+    /// How many entries existed.
     pub fn remove(&mut self, ids: &[i64]) -> Result<usize, HistoryError> {
         let path = self.path.clone();
         let mut write = || -> rusqlite::Result<usize> {

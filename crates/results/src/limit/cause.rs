@@ -435,7 +435,7 @@ fn size(limit: &Limit) -> String {
     limit.request_bytes.map_or("unknown size".into(), |bytes| show_size(u64::from(bytes)))
 }
 
-/// Returns a subject: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
+/// `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
 pub(super) fn subject(limit: &Limit) -> String {
     let op: OpKind = limit.op;
     match limit.of {

@@ -143,7 +143,6 @@ pub(crate) fn finish(result: &mut PtsResult) {
 }
 
 impl PtsResult {
-    /// Adds tables and sentences, also to an unfinished test.
     pub fn finished(mut self) -> PtsResult {
         finish(&mut self);
         self

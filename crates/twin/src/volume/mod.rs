@@ -33,14 +33,12 @@ impl Maker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// RAID 0: chunks round robin.
+    /// RAID 0.
     #[default]
     Stripe,
-    /// RAID 1: each member holds everything.
+    /// RAID 1.
     Mirror,
-    /// RAID 10: chunks round robin over mirrored pairs.
     Raid10,
-    /// RAID 5: chunks and rotating parity.
     Raid5,
 }
 
