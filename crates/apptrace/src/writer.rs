@@ -18,6 +18,7 @@ pub struct TraceWriter<W: Write> {
 }
 
 impl<W: Write> TraceWriter<W> {
+    /// Fails if the header exceeds 1 MiB.
     pub fn new(mut to: W, header: &Header) -> Result<TraceWriter<W>> {
         let json = json(header)?;
         let mut bytes = Vec::with_capacity(json.len() + 20);

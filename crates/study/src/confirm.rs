@@ -71,7 +71,7 @@ pub(crate) fn confirm<M: Machine>(
 }
 
 /// From scratch: the runs that selected the points are biased by luck. More runs come later, as
-/// consecutive runs sample one time.
+/// consecutive runs sample the target at one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     chosen: &[usize],

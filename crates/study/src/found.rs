@@ -159,7 +159,8 @@ pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-/// The median: a device that prefetches serves some requests late, and a mean would mix both.
+/// The median: a device that prefetches serves some requests late, and a mean would mix two
+/// regimes.
 pub(crate) fn typical_ns(numbers: &Numbers) -> f64 {
     numbers.latency_ns.p50 as f64
 }

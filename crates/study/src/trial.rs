@@ -1,4 +1,4 @@
-//! Single changes that distinguish between bottlenecks.
+//! Single changes to a workload that distinguish between bottlenecks.
 
 use crate::case::{Case, GAIN, Variant};
 use crate::confirm::{MIN_RUNS, measure_chosen};

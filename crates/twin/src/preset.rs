@@ -134,6 +134,7 @@ impl Sourced {
 }
 
 /// Every number of a machine file.
+///
 /// ```
 /// let text = twin::preset::text("gateway-1997").unwrap();
 /// let numbers = twin::preset::numbers("gateway-1997", text)?;

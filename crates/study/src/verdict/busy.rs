@@ -6,7 +6,7 @@ use crate::case::Variant;
 use machine::ResourceKind;
 use results::{Bottleneck, BusyPart, Cause, LimitOf};
 
-/// Such a component is a limit if depth gains nothing: it also waits for others.
+/// A component this busy is a limit if depth gains nothing: it also waits for others.
 const RATHER_BUSY_PERCENT: f64 = 70.0;
 
 fn named(kind: ResourceKind) -> Bottleneck {

@@ -11,7 +11,7 @@ use workload::{OpKind, Pattern};
 /// Of the generator's own ceiling.
 const CEILING_PERCENT: f64 = 80.0;
 
-/// Such a thread waits for little else.
+/// A thread this busy waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
 const LARGER_PERCENT: f64 = 50.0;
@@ -25,7 +25,7 @@ const UNSERVED_PERCENT: f64 = 25.0;
 /// This many times the program's size at the device is read-ahead.
 const AHEAD: f64 = 2.0;
 
-/// Such a device is the limit if another thread's requests add nothing.
+/// A device this busy is the limit if another thread's requests add nothing.
 const NEARLY_BUSY_PERCENT: f64 = 80.0;
 
 /// Smaller percentages are not reported.

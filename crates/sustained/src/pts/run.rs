@@ -143,6 +143,7 @@ pub(crate) fn finish(result: &mut PtsResult) {
 }
 
 impl PtsResult {
+    /// Also for an unfinished test.
     pub fn finished(mut self) -> PtsResult {
         finish(&mut self);
         self

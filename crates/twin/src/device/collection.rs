@@ -21,9 +21,9 @@ impl Scatter {
         self.share += (scattered - self.share) / REMEMBERED;
     }
 
-    /// Bytes programmed per byte written. Uniform random writes with greedy cleaning cost about (1
-    /// + s) / (2 s) with spare share s (Hu et al., "Write amplification analysis in flash-based
-    /// solid state drives", 2009); sequential ones leave whole blocks stale.
+    /// Returns the bytes programmed per byte written. Uniform random writes with greedy cleaning
+    /// cost about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification analysis in
+    /// flash-based solid state drives", 2009); sequential ones leave whole blocks stale.
     pub(super) fn amplification(&self, spare: f64) -> f64 {
         let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
         1.0 + self.share * (random - 1.0)
