@@ -90,7 +90,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Requests are coded against it. Each block starts again, so that it can be read by itself.
+/// Requests are coded against it. Each block starts again, to be readable by itself.
 #[derive(Clone)]
 pub(crate) struct Last {
     pub(crate) at_ns: u64,

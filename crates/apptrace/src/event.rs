@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 pub type Index = u32;
 
 /// Files and threads come before requests that name them. Requests are in the order of their start,
-/// except a few that took longer than the recorder holds back others; those of one thread's system
-/// calls always are.
+/// except a few that took longer than the recorder holds back others; one thread's system calls
+/// always are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     Thread(Thread),
@@ -18,7 +18,6 @@ pub enum Event {
     Lost(u64),
 }
 
-/// A thread of the recorded program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// The kernel's number of the process and of the thread in it; 0 if the source has none.
@@ -28,7 +27,6 @@ pub struct Thread {
     pub name: Option<String>,
 }
 
-/// A file or device that requests go to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedFile {
     /// The path, or its hash if names are hidden.
@@ -63,15 +61,15 @@ pub enum Kind {
 pub enum Access {
     Read,
     Write,
-    /// `fsync`: the data and all metadata.
+    /// `fsync`.
     SyncFile,
-    /// `fdatasync`, `msync`: the data and what reading it back needs.
+    /// `fdatasync`, `msync`.
     SyncData,
-    /// `sync_file_range` that waits for the writes; guarantees no durability.
+    /// `sync_file_range` that waits for the writes; not durable.
     SyncRange,
     /// `sync`, `syncfs`.
     SyncSystem,
-    /// `fallocate`: reserves space, or punches a hole.
+    /// `fallocate`, which can also punch a hole.
     Allocate,
     /// Makes the file `bytes` long.
     Truncate,
@@ -81,7 +79,7 @@ pub enum Access {
     Discard,
     /// Flushes a block device's cache.
     Flush,
-    /// `readahead`, POSIX_FADV_WILLNEED: reads into the page cache without waiting.
+    /// `readahead`, POSIX_FADV_WILLNEED.
     Prefetch,
     /// `sync_file_range` that only starts the writes.
     WriteOut,
@@ -104,10 +102,10 @@ pub enum Interface {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OpenFile {
     pub direct: bool,
-    /// O_DSYNC, O_SYNC or RWF_DSYNC: done means on stable storage.
+    /// O_DSYNC, O_SYNC or RWF_DSYNC.
     pub dsync: bool,
     pub append: bool,
-    /// At a device, the request is metadata of a file system, such as its journal.
+    /// At a device: metadata of a file system, such as its journal.
     #[serde(default)]
     pub metadata: bool,
 }
@@ -127,7 +125,7 @@ pub struct Request {
     pub offset: Option<u64>,
     /// Asked for; for a truncation, the new size.
     pub bytes: u64,
-    /// The bytes done, or Linux's negative error number; `None` if the end was not seen.
+    /// Bytes done, or Linux's negative error number; `None` if the end was not seen.
     pub result: Option<i64>,
     pub open: OpenFile,
 }

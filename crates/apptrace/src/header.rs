@@ -2,7 +2,7 @@ use machine::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Facts at the start of a trace file.
+/// At the start of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
@@ -12,15 +12,15 @@ pub struct Header {
     pub host: String,
     /// With the version: `Linux 6.12.5`.
     pub kernel: String,
-    /// In nanoseconds since 1970 (UTC), if known.
+    /// Since 1970 (UTC), if known.
     pub started_unix_ns: Option<Nanos>,
-    /// The recorder: `halfpower 0.1.0`, `strace`.
+    /// Such as `halfpower 0.1.0`, `strace`.
     pub source: String,
     /// Names are hashes with a key that was thrown away.
     pub anonymous: bool,
 }
 
-/// Facts known only at the recording's end.
+/// Known only at the recording's end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {

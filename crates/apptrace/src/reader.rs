@@ -22,8 +22,6 @@ pub struct TraceReader<R: Read> {
 }
 
 impl<R: Read> TraceReader<R> {
-    /// # Errors
-    /// The header cannot be read, is damaged, is not a trace's, or has another version.
     pub fn new(mut from: R) -> Result<TraceReader<R>> {
         let mut start = [0; 8 + 4 + 8];
         let got = fill(&mut from, &mut start)?;
@@ -68,12 +66,12 @@ impl<R: Read> TraceReader<R> {
         &self.header
     }
 
-    /// Returns `None` before the last event, or if the file was cut.
+    /// `None` before the last event, or if the file was cut.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// Returns whether the file had no summary: the recorder was killed, or the file was cut.
+    /// The file had no summary: the recorder was killed, or the file was cut.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
     }

@@ -18,8 +18,7 @@ pub struct TraceWriter<W: Write> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// # Errors
-    /// The header cannot be written, or exceeds 1 MiB.
+    /// Fails if the header exceeds 1 MiB.
     pub fn new(mut to: W, header: &Header) -> Result<TraceWriter<W>> {
         let json = json(header)?;
         let mut bytes = Vec::with_capacity(json.len() + 20);
@@ -34,10 +33,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Gives threads and files indices in the order of their events.
-    ///
-    /// # Errors
-    /// The file cannot be written; a request names an unknown thread or file; more than 2^24 files
-    /// or threads.
+    /// Fails if a request names an unknown thread or file, or beyond 2^24 files or threads.
     pub fn event(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::Thread(thread) => self.thread(thread)?,
@@ -63,12 +59,12 @@ impl<W: Write> TraceWriter<W> {
         self.requests
     }
 
-    /// Returns the next thread's index.
+    /// The next thread's index.
     pub fn threads(&self) -> Index {
         self.threads
     }
 
-    /// Returns the next file's index.
+    /// The next file's index.
     pub fn files(&self) -> Index {
         self.files
     }
@@ -80,9 +76,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Ends the trace; counts requests itself.
-    ///
-    /// # Errors
-    /// The file cannot be written; the summary exceeds 1 MiB.
+    /// Fails if the summary exceeds 1 MiB.
     pub fn finish(mut self, summary: Summary) -> Result<W> {
         self.end_block()?;
         let json = json(&Summary { requests: self.requests, ..summary })?;

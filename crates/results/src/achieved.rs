@@ -136,7 +136,6 @@ pub struct Achieved {
 }
 
 impl CpuPerRequest {
-    /// Returns user and system time.
     pub fn process(&self) -> f64 {
         self.user + self.system
     }
@@ -159,13 +158,13 @@ impl CpuPerRequest {
     }
 }
 
-/// Returns the cache's share: of `asked` bytes, `moved` reached a device. `None` for zero bytes.
+/// The cache's share: of `asked` bytes, `moved` reached a device. `None` for zero bytes.
 pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
     (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }
 
-/// `op` is 0 for reads, 1 for writes; returns `None` without counters. The kernel counts a
-/// process's writes when it dirties pages, so only device counters show which bytes arrived.
+/// `op` is 0 for reads, 1 for writes; `None` without counters. The kernel counts a process's writes
+/// when it dirties pages, so only device counters show what arrived.
 fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
     let moved = |sample: &Sample| {
         let device = sample.usage.device.or(sample.usage.shared_device)?;

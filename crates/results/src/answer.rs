@@ -37,7 +37,6 @@ words! {
 }
 
 impl Goal {
-    /// Returns the share of the peak.
     pub fn share(self) -> f64 {
         match self {
             Goal::Half => 0.5,
@@ -146,7 +145,7 @@ impl Answer {
         self.peaks.iter().find(|peak| peak.op == op)
     }
 
-    /// Returns a size relative to the measured peak.
+    /// Relative to the measured peak.
     pub fn half_power_size(&self, op: OpKind, depth: u32) -> Option<&HalfPower> {
         self.half_power.iter().find(|half| {
             (half.op, half.of, half.peak_from) == (op, Varied::RequestBytes, PeakSource::Measured)
@@ -197,14 +196,14 @@ pub struct RandomBurst {
 }
 
 impl Burst {
-    /// Returns the mean of a run that ends at the rate `lasting`.
+    /// The run ends at the rate `lasting`.
     pub fn mean_rate(&self, lasting: f64, run_s: f64) -> f64 {
         let extra = (self.throughput_bytes_per_s - lasting).max(0.0) * self.length_s;
         lasting + extra / run_s.max(1e-9)
     }
 }
 
-/// The relative residual (root mean square) above which a model describes no points.
+/// Relative (root mean square): a model with more describes no points.
 pub const MAX_FIT_ERROR: f64 = 0.2;
 
 /// The rate of a plain program, and its share of the peak.
@@ -329,7 +328,7 @@ impl std::fmt::Display for Fixed {
 }
 
 impl HalfPower {
-    /// Returns the crossing, or the smallest measured setting that reaches half of the peak.
+    /// Prefers the crossing to the smallest measured setting.
     pub fn setting(&self) -> Option<f64> {
         self.crossing.or(self.smallest)
     }

@@ -12,9 +12,9 @@ use workload::{Pattern, Stop, Workload};
 pub const CACHED_PERCENT: f64 = 5.0;
 /// Extra bytes at the devices per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
-/// The hypervisor's share of one processor.
+/// Of one processor.
 const STEAL_PERCENT: f64 = 3.0;
-/// The deviation from Little's law.
+/// Deviation from Little's law.
 const LITTLE_PERCENT: f64 = 1.0;
 
 /// Above this, the driver takes a noticeable part of each request's time.
@@ -34,7 +34,6 @@ const INNERMOST_SHARE: f64 = 0.45;
 /// Fewer requests in a run by time do not give a rate.
 const FEW_REQUESTS: u64 = 10;
 
-/// For an engine that transfers no data.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
 pub(crate) fn warnings(
@@ -246,7 +245,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// Returns the slowest eighth over the fastest.
+/// The slowest eighth over the fastest.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
@@ -256,7 +255,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
     if max > 0.0 { min / max } else { 1.0 }
 }
 
-/// Returns what a run in order covers, at most 1; 0 unless the disk rotates.
+/// What a run in order covers, at most 1; 0 unless the disk rotates.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating

@@ -34,7 +34,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Returns the name for sentences.
     pub fn name(&self) -> String {
         name(self.rank, &self.host)
     }
@@ -81,7 +80,6 @@ pub struct ClientNumbers {
 }
 
 impl ClientNumbers {
-    /// Returns the name for sentences.
     pub fn name(&self) -> String {
         name(self.rank, &self.host)
     }
@@ -91,7 +89,7 @@ impl ClientNumbers {
     }
 }
 
-/// The share of the median below which a client is slow.
+/// A client below this share of the median is slow.
 pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
@@ -115,7 +113,7 @@ impl PointClients {
         Some(PointClients { fairness, each, runs })
     }
 
-    /// Returns slow clients; with two, neither is the usual one.
+    /// Of two clients, neither is the usual one.
     pub fn slow(&self) -> impl Iterator<Item = &ClientNumbers> {
         let several = self.each.len() > 2;
         self.each.iter().filter(move |one| several && one.is_slow())
@@ -191,7 +189,7 @@ fn numbers(runs: &[&ClientSample]) -> Option<ClientNumbers> {
     })
 }
 
-/// Computes Jain's fairness index; `None` without rates.
+/// Jain's fairness index; `None` without rates.
 pub fn jain(rates: &[f64]) -> Option<f64> {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();

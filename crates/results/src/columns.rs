@@ -26,16 +26,15 @@ pub enum Unit {
 }
 
 pub struct Column<T> {
-    /// The name in files, with the unit; empty if only for people.
+    /// In files, with the unit; empty if only for people.
     pub name: &'static str,
-    /// The heading in tables; empty if only for files.
+    /// In tables; empty if only for files.
     pub heading: &'static str,
     pub unit: Unit,
     /// Part of the request, not of the results.
     pub asked: bool,
     /// A narrow terminal drops higher ranks first, and never 0. `None`: not shown in terminals.
     pub readily: Option<u8>,
-    /// `None`: an empty cell.
     pub get: fn(&T) -> Option<Cell>,
 }
 
@@ -100,14 +99,14 @@ macro_rules! achieved {
     };
 }
 
-/// Returns `1000:30s,5000:60s` if the load changes over time.
+/// `1000:30s,5000:60s` if the load changes over time.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
     (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
 }
 
-/// Returns `read 512-4096, write 65536:60%+4096:40%`.
+/// `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { min_bytes, max_bytes, unaligned } => {

@@ -7,8 +7,8 @@ use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
-/// Returns names and texts. A failed point has no numbers, but a reason in the column `error`.
-/// Warnings are separated by `; `.
+/// Returns names and texts. A failed point has a reason in the column `error` instead of numbers;
+/// warnings are separated by `; `.
 pub fn csv(results: &Results) -> Vec<(String, String)> {
     let mut files =
         vec![("points.csv".to_string(), rows(columns::POINT, &results.points, Some("point")))];
@@ -35,7 +35,7 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
     files
 }
 
-/// Returns a name that is unique, and valid on every file system.
+/// Unique, and valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = id
         .chars()
@@ -106,7 +106,7 @@ pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
         .chain(named_columns().map(|column| column.name))
 }
 
-/// Returns a row per point, in the order of [`history_columns`].
+/// A row per point, in the order of [`history_columns`].
 pub(crate) fn history_rows(
     entry: &Entry,
     results: &Results,
@@ -193,7 +193,7 @@ fn figures(experiment: &Experiment, points: &[Point]) -> String {
     table.0
 }
 
-/// Returns index, repeats, warnings and error.
+/// Index, repeats, warnings and error.
 fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     let point = value.point.and_then(|index| points.get(index));
     let error = match point.and_then(|point| point.error.clone()) {

@@ -93,7 +93,7 @@ impl Began {
 }
 
 impl Results {
-    /// Creates a document without measurements; it ends now.
+    /// Without measurements; it ends now.
     pub fn new<M: Machine>(
         machine: &M,
         kind: Kind,

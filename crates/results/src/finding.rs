@@ -59,7 +59,6 @@ pub struct FindingStep {
     pub p99_ns: Option<u64>,
 }
 
-/// A finding's two rates.
 pub struct RatesInWords {
     /// With both workloads.
     pub full: String,
@@ -68,7 +67,7 @@ pub struct RatesInWords {
 }
 
 impl Finding {
-    /// Returns `None` if a point was not measured.
+    /// `None` if a point was not measured.
     pub fn rates([before, after]: [&Point; 2]) -> Option<RatesInWords> {
         let after = format!("{} with {}", show_rate(after.rate()?), after.workload.short());
         let (rate, with) = (show_rate(before.rate()?), before.workload.short());

@@ -53,10 +53,7 @@ pub struct ConcurrentWorkload {
     pub warnings: Vec<String>,
 }
 
-/// Measures a point per part, and their interference, unless a part failed.
-///
-/// # Errors
-/// As [`Runner::run`].
+/// Measures a point per part, and their interference unless a part failed.
 pub fn measure_interference<M: Machine>(
     runner: &mut Runner<'_, M>,
     request: &RunRequest,

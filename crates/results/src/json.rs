@@ -20,18 +20,12 @@ pub enum Error {
     Version { path: PathBuf, found: String },
 }
 
-/// Returns JSON with a final newline.
-///
-/// # Errors
-/// A value that JSON cannot represent.
+/// With a final newline.
 pub fn to_json(results: &Results) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(results)? + "\n")
 }
 
 /// Adds a command's own result (and schema) in a field named after the command.
-///
-/// # Errors
-/// A value that JSON cannot represent.
 pub fn to_json_with(
     results: &Results,
     command: &str,
@@ -46,15 +40,13 @@ pub fn to_json_with(
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// # Errors
-/// The file cannot be read, is not a halfpower document, or has another schema version.
 pub fn read(path: &Path) -> Result<Results, Error> {
     let text = DOCUMENT.text(path).map_err(|source| Error::Io { path: path.into(), source })?;
     parse(path, &text)
 }
 
 /// # Errors
-/// Not a halfpower document, or another schema version.
+/// Another schema version.
 pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     let malformed =
         |error: serde_json::Error| Error::Malformed { path: path.into(), why: error.to_string() };
@@ -76,7 +68,7 @@ struct Header {
     schema: Option<String>,
 }
 
-/// Returns the JSON schema, as in `schema/`.
+/// As in `schema/`.
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Results);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

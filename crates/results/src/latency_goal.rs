@@ -38,7 +38,7 @@ pub enum SearchBy {
 impl SearchBy {
     pub const ALL: [SearchBy; 2] = [SearchBy::Depth, SearchBy::Rate];
 
-    /// Returns the name on the command line and in JSON.
+    /// On the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             SearchBy::Depth => "depth",
@@ -88,7 +88,7 @@ pub struct LatencyGoal {
 /// bisects. Each depth becomes a point, from index `first` on.
 ///
 /// # Errors
-/// The user's interrupt. Any other failure becomes the point's error and ends the search.
+/// Only the user's interrupt: other failures become the point's error and end the search.
 pub fn measure_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     at: impl Fn(u32) -> Workload,

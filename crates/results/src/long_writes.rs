@@ -46,7 +46,6 @@ pub struct WriteRate {
     pub bytes_per_s: f64,
 }
 
-/// The rate's further course.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lasting {
     AsFarAsSeen,
@@ -78,7 +77,6 @@ impl LongWrites {
         }
     }
 
-    /// Returns the command that looks further.
     pub fn command(&self) -> String {
         const HOUR_S: f64 = 3600.0;
         match self.needs_s {

@@ -64,7 +64,6 @@ pub struct OperationResult {
     pub processor_percent: Option<f64>,
 }
 
-/// An operation's measured rounds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rounds {
     /// Of each operation, over all rounds and clients.
@@ -79,9 +78,6 @@ const SHORT_NS: u64 = 10_000_000;
 
 /// Calls `progress` before each phase. Repeats a run in which the program was stopped. The user's
 /// interrupt ends it with the figures so far.
-///
-/// # Errors
-/// As [`run`].
 pub fn measure_metadata<F: FileSystem>(
     system: &F,
     plan: &MetadataPlan,
@@ -238,12 +234,11 @@ impl MetadataResult {
         })
     }
 
-    /// Returns whether a client used its own files, but would use another's with more clients.
+    /// A client used its own files, but would use another's with more clients.
     pub fn is_served_by_own_cache(&self, operation: Operation) -> bool {
         operation.visits() && self.plan.shift > 0 && !self.plan.visits_others(self.clients)
     }
 
-    /// Adds warnings that follow from the figures.
     pub fn warn(&mut self) {
         let warnings = warnings(self);
         self.warnings.extend(warnings);

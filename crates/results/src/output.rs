@@ -45,9 +45,6 @@ enum Place {
 
 impl Output {
     /// `force` also replaces files that halfpower did not write, but never one of `targets`.
-    ///
-    /// # Errors
-    /// The location is not writable, the file belongs to the user, or it is one of `targets`.
     pub fn new(
         option: &str,
         path: &Path,
@@ -101,7 +98,7 @@ impl Output {
     /// Writes a file in full or not at all.
     ///
     /// # Errors
-    /// It cannot be written, or another program has created the file.
+    /// Another program has created the file.
     pub fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (directory, name) = match (self.place()?, &self.at) {
@@ -131,11 +128,8 @@ impl Output {
         }
     }
 
-    /// Opens a growing output. A file has its name from the start, so that a killed command leaves
-    /// it; [`Growing::finish`] marks it as halfpower's.
-    ///
-    /// # Errors
-    /// As [`Output::write`].
+    /// A file has its name from the start, so a killed command leaves it; [`Growing::finish`] marks
+    /// it as halfpower's.
     pub fn grow(&self) -> Result<Growing, OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (place, directory, name) = match (self.place()?, &self.at) {
@@ -266,7 +260,6 @@ impl Output {
     }
 }
 
-/// From [`Output::grow`].
 #[derive(Debug)]
 pub struct Growing {
     output: Output,
@@ -285,10 +278,7 @@ impl Write for Growing {
 }
 
 impl Growing {
-    /// Returns the file as a stream for a command.
-    ///
-    /// # Errors
-    /// The system's limit on open files.
+    /// A stream for a command.
     pub fn stdio(&self) -> io::Result<Stdio> {
         self.file.try_clone().map(Stdio::from)
     }
@@ -296,7 +286,7 @@ impl Growing {
     /// Makes the file durable and marks it as halfpower's.
     ///
     /// # Errors
-    /// The file cannot be made durable, or its directory was moved.
+    /// The directory was moved.
     pub fn finish(self) -> Result<(), OutputError> {
         let Growing { output, file, at } = self;
         let Some((directory, name)) = at else { return Ok(()) };
@@ -312,9 +302,6 @@ impl Growing {
 
 /// Appends to a file that is new, or unchanged since halfpower created it, unless `force` is set.
 /// Refuses links and devices that store data.
-///
-/// # Errors
-/// It cannot be written, or is not a valid place for a report.
 pub fn append(option: &str, path: &Path, bytes: &[u8], force: bool) -> Result<(), OutputError> {
     Output::at(option, path, force)?.add(bytes)
 }

@@ -35,7 +35,7 @@ fn is_zero(count: &u64) -> bool {
 const KEPT_UP: f64 = 0.98;
 
 impl IntervalNumbers {
-    /// Returns `30 s to 90 s`.
+    /// `30 s to 90 s`.
     pub fn span(&self) -> String {
         let [from, until] = [self.from_ns, self.until_ns].map(|ns| show_time(ns as f64));
         format!("{from} to {until}")

@@ -97,7 +97,7 @@ const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
 ];
 
 impl Overview {
-    /// Returns `None` without anything to show.
+    /// `None` without anything to show.
     pub fn of(results: &Results) -> Option<Overview> {
         let speeds: Vec<Speed> = [OpKind::Read, OpKind::Write]
             .into_iter()
@@ -229,7 +229,7 @@ impl SmallRequests {
 }
 
 impl Tail {
-    /// Returns the highest percentile up to p99 with enough requests above.
+    /// The highest percentile up to p99 with enough requests above.
     pub fn of(latency: &LatencySummary) -> Option<Tail> {
         let highest = latency.percentiles().rfind(|(percentile, _)| *percentile <= 99.0);
         highest.map(|(percentile, ns)| Tail { percentile, ns })
@@ -242,8 +242,7 @@ impl ClassicRow {
     }
 }
 
-/// Returns whether requests go past the page cache, to space written before, as fast as they
-/// complete.
+/// Requests go past the page cache, to space written before, as fast as they complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)

@@ -22,11 +22,8 @@ impl HistoryTable {
         self.rows.extend(history_rows(entry, results));
     }
 
-    /// Writes one row per point; all columns are optional. Text becomes strings, whole numbers
-    /// unsigned 64-bit integers, others doubles; an empty column is of doubles.
-    ///
-    /// # Errors
-    /// The table is too large for a Parquet file.
+    /// One row per point; all columns are optional. Text becomes strings, whole numbers unsigned
+    /// 64-bit integers, others doubles; an empty column is of doubles.
     pub fn to_parquet(&self) -> Result<Vec<u8>> {
         let names: Vec<&str> = history_columns().collect();
         let columns: Vec<Vec<Option<&Cell>>> = (0..names.len())

@@ -58,8 +58,8 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
-    /// Returns whether the rate is the target's: not a cache's, a part's, or that of a short run
-    /// whose requests a throttle admitted in advance. Such rates of an operation have one peak.
+    /// The rate is the target's: not a cache's, a part's, or that of a short run whose requests a
+    /// throttle admitted in advance. Such rates of an operation have one peak.
     pub fn measures_target(&self, facts: &TargetFacts) -> bool {
         let workload = &self.workload;
         let whole =
@@ -77,7 +77,7 @@ impl Point {
         workload.region_bytes.is_none() && of_bursts && self.reaches_device()
     }
 
-    /// Returns whether the device serves requests, or has the data at the end.
+    /// The device serves requests, or has the data at the end.
     pub fn reaches_device(&self) -> bool {
         let workload = &self.workload;
         let cached = self.numbers.as_ref().and_then(|numbers| numbers.achieved.cached_read_percent);
@@ -91,7 +91,7 @@ impl Point {
             }
     }
 
-    /// Returns whether there are enough runs. One suffices if runs repeat exactly.
+    /// One run suffices if runs repeat exactly.
     pub fn is_settled(&self, facts: &TargetFacts) -> bool {
         let enough = if facts.kind == TargetKind::Simulated { 1 } else { SETTLED_RUNS };
         self.numbers.as_ref().is_some_and(|numbers| numbers.repeats >= enough)
@@ -132,7 +132,6 @@ impl Point {
         }
     }
 
-    /// Adds the data's verification.
     #[must_use]
     pub fn verified(mut self, found: Verification) -> Point {
         if let Some(numbers) = &mut self.numbers {
@@ -171,7 +170,7 @@ impl Point {
     /// Finds where requests' time goes, from trace points if available.
     ///
     /// # Errors
-    /// The user's interrupt.
+    /// Only the user's interrupt.
     pub fn trace<M: Machine>(
         &mut self,
         machine: &M,
@@ -186,7 +185,7 @@ impl Point {
         Ok(())
     }
 
-    /// Returns `read`, `write` or `mix 70 %`.
+    /// `read`, `write` or `mix 70 %`.
     pub fn operation(&self) -> String {
         match self.workload.op {
             OpKind::Mix => format!("mix {} %", self.workload.read_percent),
@@ -194,7 +193,7 @@ impl Point {
         }
     }
 
-    /// Returns cache and durability settings in a word or two.
+    /// Cache and durability settings in a word or two.
     pub fn mode(&self) -> String {
         let workload = &self.workload;
         let mut text = workload.buffering.name().replace('_', " ");
@@ -207,7 +206,7 @@ impl Point {
         text
     }
 
-    /// Returns when buffered writes' counted time ends; `None` for other workloads.
+    /// When buffered writes' counted time ends; `None` for other workloads.
     pub fn written_until(&self) -> Option<&'static str> {
         let numbers = self.numbers.as_ref()?;
         let workload = &self.workload;
@@ -236,7 +235,7 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
     Warning::merged(&all).iter().map(shown).collect()
 }
 
-/// Returns the points of workloads on one target.
+/// All on one target.
 pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
     let facts = &samples.facts[0];
     workloads
@@ -246,10 +245,8 @@ pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
         .collect()
 }
 
-/// Measures workloads in turn on one target: one point each.
-///
-/// # Errors
-/// The user's interrupt. Other failures become the point's error.
+/// Measures workloads in turn on one target; failures, except the user's interrupt, become the
+/// point's error.
 pub fn measure_points<M: Machine>(
     runner: &mut Runner<'_, M>,
     workloads: &[Workload],

@@ -94,7 +94,7 @@ impl Question {
         Question(text)
     }
 
-    /// Returns text such as `read seq 65536 8x1 io_uring direct`.
+    /// Such as `read seq 65536 8x1 io_uring direct`.
     pub fn text(&self) -> &str {
         &self.0
     }

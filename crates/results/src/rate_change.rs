@@ -40,13 +40,13 @@ impl RateChange {
         }
     }
 
-    /// Returns lowest and highest, in bytes per second.
+    /// Lowest and highest, in bytes per second.
     pub fn range(&self) -> [f64; 2] {
         let rates = self.phases.iter().map(|phase| phase.throughput_bytes_per_s);
         [rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max)]
     }
 
-    /// Returns `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
+    /// `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
     pub fn rates(&self) -> Warning {
         let mut said = Warning::from("");
         for (number, phase) in self.phases.iter().enumerate() {

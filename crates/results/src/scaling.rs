@@ -117,7 +117,7 @@ const MODEL_ERROR: f64 = 0.1;
 /// The factor from which more clients gain something.
 const GAIN: f64 = 1.05;
 
-/// Numbers of a rate that grows with the number of clients.
+/// Of a rate that grows with the number of clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthNumbers {
     pub peak: f64,
@@ -189,7 +189,6 @@ fn why(limit: ScalingLimit, processors_busy: bool, slow: &[SlowClient]) -> Strin
 }
 
 impl Scaling {
-    /// Returns the conclusion about more clients.
     pub fn sentence(&self) -> String {
         let Some(last) = self.steps.last() else { return String::new() };
         self.growth.sentence(&show_rate(self.peak_bytes_per_s), (last.clients, last.efficiency))
@@ -230,7 +229,7 @@ pub struct OperationStep {
 }
 
 impl OperationScaling {
-    /// Returns the operation with its files.
+    /// The operation with its files.
     pub fn title(&self) -> String {
         let files = (!self.files.is_empty()).then_some(self.files.as_str());
         let visited = self.by_another_client.then_some("by another client");
@@ -241,7 +240,6 @@ impl OperationScaling {
         }
     }
 
-    /// Returns the conclusion about more clients.
     pub fn sentence(&self) -> String {
         let Some(last) = self.steps.last() else { return String::new() };
         let peak = format!("{}/s", grouped(self.peak_per_s));

@@ -14,8 +14,7 @@ pub(crate) fn visits(points: &[Point]) -> BTreeMap<(Question, Option<&StripeReco
     visits
 }
 
-/// Returns the index of the longest visit to each workload and stripe, such as a peak's
-/// confirmation, in rising order.
+/// Indices of the longest visit to each workload and stripe, such as a peak's confirmation, rising.
 pub fn representatives(points: &[Point]) -> Vec<usize> {
     let measured_ns =
         |index: usize| points[index].numbers.as_ref().map(|one| one.achieved.measured_ns);

@@ -8,12 +8,11 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Returns the variant with this name in the document.
             pub fn named(word: &str) -> Option<$name> {
                 [$($name::$variant,)+].into_iter().find(|one| one.name() == word)
             }
 
-            /// Returns the name in the document.
+            /// In the document.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $text,)+

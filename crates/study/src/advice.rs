@@ -52,7 +52,7 @@ fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
     PLAIN_BYTES.into_iter().filter_map(of).collect()
 }
 
-/// Nothing if a plain program reaches the goal unchanged. A second comparison without more changes
+/// Nothing if a plain program reaches the goal unchanged. A second comparison with no more changes
 /// replaces the first.
 pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
@@ -149,8 +149,8 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .sum()
 }
 
-/// Returns the entries around each single change, in the first order with every step measured;
-/// nothing if only one thing changes.
+/// Entries around each single change, in the first order with every step measured; none if only one
+/// thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];

@@ -255,7 +255,7 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// What comes through the page cache comes from the device, too: it was faster at that time.
+/// What comes through the page cache comes from the device, which was faster at that time.
 fn buffered_is_faster(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     if found.setting.facts.in_memory {
         return None;

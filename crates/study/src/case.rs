@@ -1,4 +1,4 @@
-//! Changes that distinguish between bottlenecks.
+//! Trials that distinguish between bottlenecks.
 
 use crate::context::StudyContext;
 use crate::other_target::OtherTargetTrial;
@@ -19,7 +19,7 @@ pub(crate) enum Variant {
     Deeper,
     /// Gains if the thread is the limit.
     Wider,
-    /// The request rate stays the same if that is the limit.
+    /// The request rate stays if that is the limit.
     Resized,
     /// Gains if read-ahead is the limit.
     Hinted,

@@ -1,5 +1,4 @@
-//! The rules for fast sequential I/O from the conclusion of the 1997 study, each confirmed or
-//! refuted.
+//! The 1997 study's rules for fast sequential I/O, each confirmed or refuted.
 
 use crate::experiments::{alignment, location};
 use crate::found::Found;
@@ -14,7 +13,7 @@ const WORTH: f64 = 1.1;
 
 const LARGE: u32 = 1 << 20;
 
-/// Half the bytes per request explain a factor of two; more gain comes from reads of the rest of a
+/// Half the bytes per request explain a factor of two; more gain is from reading the rest of a
 /// block.
 const REST_OF_BLOCK: f64 = 2.0 * WORTH;
 

@@ -97,7 +97,7 @@ impl Command {
         named
     }
 
-    /// Returns the command that repeats a comparison.
+    /// The command that repeats a comparison.
     pub(crate) fn check(&self, before: &Entry, after: &Entry) -> String {
         let (a, b) = (self.options(before), self.options(after));
         let differing: Vec<usize> =

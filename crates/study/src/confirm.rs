@@ -70,7 +70,7 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// From scratch: the runs that selected the points are biased by luck. Further runs come later, as
+/// From scratch: the runs that selected the points are biased by luck. More runs come later, as
 /// consecutive runs sample the target at one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
@@ -84,8 +84,7 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Returns the operations whose peak moved. A trial that gains does not count: the limit reports
-/// it.
+/// Operations whose peak moved. A trial that gains does not count: the limit reports it.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,

@@ -15,7 +15,7 @@ pub(crate) struct StudyContext {
     pub(crate) seed: u64,
     pub(crate) members: u32,
     pub(crate) clients: u32,
-    /// Whether the clients can share one file, or why not.
+    /// Why the clients cannot share one file.
     pub(crate) one_file: Result<(), String>,
 }
 

@@ -1,4 +1,4 @@
-//! Sizes around each crossing of half of the peak, even if the grid or the schedule left them out.
+//! Sizes around each crossing of half of the peak, even those left out before.
 
 use crate::context::StudyContext;
 use crate::experiments::{Trial, wanted};
@@ -182,7 +182,7 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// `None` if the sizes around the crossing are close enough, or no other exists.
+/// `None` if the sizes around the crossing are close enough, or there is no other.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],

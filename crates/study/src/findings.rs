@@ -115,7 +115,7 @@ pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> boo
 
 enum Gain {
     Small,
-    /// It would be reportable if it were certain; with its interval.
+    /// Reportable if it were certain; with its interval.
     Unproven(f64, Option<[f64; 2]>),
     Proven(Ratio),
 }

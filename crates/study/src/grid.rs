@@ -58,7 +58,8 @@ impl FigureDesign {
     }
 }
 
-/// Grid and conclusion build a curve from shared constants and functions, so a lookup cannot miss.
+/// Grid and conclusion build a curve from the same constants and functions, so a lookup cannot
+/// miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,

@@ -1,5 +1,4 @@
-//! [`study()`] runs every experiment that fits the target and the time, and returns
-//! [`results::Results`].
+//! [`study()`] runs every experiment that fits target and time.
 
 mod advice;
 mod answer;

@@ -13,7 +13,7 @@ const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
 /// Requests at the device below this share of a request are parts of it.
 const WHOLE: f64 = 0.75;
 
-/// A line with a larger residual does not describe all points: repeats of a point agree better.
+/// A worse line does not describe all points: repeats of a point agree better.
 const MAX_LINE_ERROR: f64 = 0.05;
 /// Two regimes must fit better than one by this factor.
 const BETTER: f64 = 2.0;
@@ -193,7 +193,7 @@ fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     turned.into_iter().filter(|(_, readings)| readings.len() > 2).collect()
 }
 
-/// Fits cost = a per request + b per byte, for the process and for the machine.
+/// Cost = a per request + b per byte, for the process and for the machine.
 pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<CostModel> {
     let numbers: Vec<_> = found
         .cells(curve)
@@ -236,8 +236,8 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
     [CostScope::Process, CostScope::Machine].into_iter().filter_map(fit).collect()
 }
 
-/// Fits time = fixed + size / rate over `time_ns` of single requests; two regimes if one line does
-/// not fit.
+/// Time = fixed + size / rate over `time_ns` of single requests; two regimes if one line does not
+/// fit.
 pub(crate) fn service_times(
     found: &Found<'_>,
     curve: &Curve,
@@ -293,7 +293,7 @@ fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     (rms <= one.rms_relative_residual / BETTER).then_some(best)
 }
 
-/// Returns whether the line's time grows, if that of its points does.
+/// The line's time grows, if that of its points does.
 fn makes_sense(fit: &LineFit) -> bool {
     let grows = |points: &[FitPoint]| {
         points.last().zip(points.first()).is_some_and(|(last, first)| last.y > GROWS * first.y)

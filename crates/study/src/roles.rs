@@ -27,7 +27,7 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyCon
     workload.op() == op && cache && *workload == usual && entry.shape.is_none()
 }
 
-/// Returns whether the rate is the target's, not that of a cache.
+/// The rate is the target's, not a cache's.
 pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, bursty: bool) -> bool {
     let workload = &entry.workload;
     let whole =

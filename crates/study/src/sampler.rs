@@ -399,7 +399,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// If visits disagree, the target changed between them, and an interval covers them.
+    /// If visits disagree, the target changed in between, and an interval covers them.
     pub(crate) fn unite_visits(&mut self) {
         if !self.noisy {
             return;
@@ -428,7 +428,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Returns the new indices.
+    /// The new indices.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self

@@ -119,7 +119,7 @@ pub(crate) fn measure<M: Machine>(
     Ok(trials)
 }
 
-/// New runs can move crossings, so those are measured as well.
+/// New runs can move crossings, so those are measured too.
 pub(crate) fn settle<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

@@ -24,12 +24,8 @@ const FILL_SHARE: f64 = 0.10;
 
 const MEMORY_SHARE: f64 = 0.02;
 
-/// Runs every experiment that fits the target and the budget. An interrupt ends it without an
-/// answer.
-///
-/// # Errors
-/// A target that cannot be opened; an interrupt before the first point. Later failures become
-/// failed points or skipped experiments.
+/// An interrupt before the first point is an error; a later one ends the study without an answer.
+/// Failures after the target was opened become failed points or skipped experiments.
 pub fn study<M: Machine>(
     machine: &M,
     spec: &TargetSpec,

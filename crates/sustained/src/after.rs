@@ -62,7 +62,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// For a kept rest, returns the earlier process's seconds.
+    /// A kept rest returns the earlier process's seconds.
     pub(crate) fn rest(&mut self, seconds: f64) -> Result<f64> {
         if let Some(kept) = self.writer.kept_rest()? {
             self.report("resting", 0.0)?;

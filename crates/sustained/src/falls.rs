@@ -18,7 +18,7 @@ impl Falls {
         self.middle.unwrap_or(self.fast).to_bytes as f64
     }
 
-    /// Returns bytes at the fast and the middle rate.
+    /// Bytes at the fast and the middle rate.
     pub(crate) fn split(&self, points: &[SeriesPoint]) -> [f64; 2] {
         let fast = self.fast.bytes_per_s;
         let Some(middle) = self.middle.map(|middle| middle.bytes_per_s) else {
@@ -43,7 +43,7 @@ fn at_rate(points: &[SeriesPoint], fast: f64, slow: f64) -> f64 {
     bytes_at(fast, slow, bytes as f64, seconds)
 }
 
-/// Finds the first level after which the rate falls for good, and the rate that lasts.
+/// The first level after which the rate falls for good, and the lasting rate.
 pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
     let lasts = levels.last()?.bytes_per_s;
     let fast = levels

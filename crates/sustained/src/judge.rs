@@ -46,7 +46,7 @@ pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck
     Some(SteadyCheck { contradicted_by, ..check })
 }
 
-/// Returns the temperature at the falls, if the device had heated up and was hottest.
+/// The temperature at the falls, if the device had heated up and was hottest.
 pub(crate) fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     let celsius: Vec<f64> = points.iter().filter_map(|point| point.temperature_c).collect();
     let hottest = celsius.iter().copied().fold(f64::MIN, f64::max);

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const MAX_BLOCKS: usize = 400;
-/// Half the interval of a block's rate, as a share: request boundaries move the rate by this much.
+/// Half the interval of a block's rate, as a share: request boundaries move it this much.
 const UNCERTAIN: f64 = 0.02;
 /// As a share of the median; a shorter block is joined with the next.
 const SHORT: f64 = 0.5;
@@ -68,7 +68,7 @@ fn blocks(points: &[SeriesPoint]) -> Vec<Block> {
     all
 }
 
-/// Returns how many of `bytes`, which took `seconds`, moved at `fast`; the rest moved at `slow`.
+/// How many of `bytes`, which took `seconds`, moved at `fast`; the rest moved at `slow`.
 pub(crate) fn bytes_at(fast: f64, slow: f64, bytes: f64, seconds: f64) -> f64 {
     ((seconds - bytes / slow) / (1.0 / fast - 1.0 / slow)).clamp(0.0, bytes)
 }

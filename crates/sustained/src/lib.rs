@@ -1,5 +1,5 @@
-//! Measures storage after its caches and its credit: [`sustain()`] writes until the lasting rate is
-//! known; [`pts`] runs SNIA's performance tests.
+//! [`sustain()`] writes past caches and credit until the lasting rate is known; [`pts`] runs SNIA's
+//! performance tests.
 
 mod after;
 mod document;

@@ -58,7 +58,7 @@ impl<'m> Log<'m> {
         serde_json::from_str(&text).map(Some).map_err(|_| other_step())
     }
 
-    /// Returns whether the earlier process's steps are used up.
+    /// The earlier process's steps are used up.
     pub(crate) fn is_cut_off(&self) -> bool {
         !self.goes_on && self.next > 0
     }

@@ -17,7 +17,6 @@ pub struct LookLimits {
     pub step_ns: Nanos,
 }
 
-/// The result of [`look()`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     pub points: Vec<SeriesPoint>,
@@ -29,11 +28,8 @@ pub struct Look {
     pub needs_s: Option<f64>,
 }
 
-/// Writes at full speed until a limit.
-///
-/// # Errors
-/// An unwritable target, an interrupt, or a failed request in the first step. Later failures only
-/// end the run.
+/// Fails if the target is unwritable, or on an interrupt or a failure in the first step; later ones
+/// only end the run.
 pub fn look<M: Machine>(
     machine: &M,
     target: &M::Target,

@@ -9,7 +9,6 @@ pub(crate) const FIRST_SHARE: f64 = 0.7;
 pub(crate) const LOOK_EVERY: usize = 8;
 pub(crate) const FIRST_REST_S: f64 = 10.0;
 
-/// Settings of a sustained run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SustainPlan {
     pub for_ns: Nanos,
@@ -44,7 +43,7 @@ impl Default for SustainPlan {
 }
 
 impl SustainPlan {
-    /// Returns the writes, without their offsets.
+    /// Without the offsets.
     pub fn workload(&self, engines: &[Engine]) -> Workload {
         Workload {
             read_percent: 0,

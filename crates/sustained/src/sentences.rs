@@ -11,7 +11,7 @@ use machine::units::{
 /// Requests up to this size are counted; larger ones are measured in bytes.
 const COUNTED_BYTES: u32 = 64 << 10;
 
-/// Returns the conclusions, the answer first.
+/// The answer first.
 pub fn sentences(result: &SustainedResult) -> Vec<String> {
     let mut all = vec![answer(result)];
     all.extend(

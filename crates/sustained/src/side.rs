@@ -9,7 +9,7 @@ use machine::units::show_size;
 use results::compare::{Measure, Measurement, Reading, Side};
 
 impl SustainedResult {
-    /// Returns rate and 99th percentile at first and at the end; without a fall they are equal.
+    /// Rate and 99th percentile at first and at the end, equal without a fall.
     pub fn side(&self, name: &str) -> Side {
         let exact = self.target.kind == TargetKind::Simulated;
         let of = |when: &str, level: &Level| {
@@ -43,7 +43,7 @@ impl SustainedResult {
 }
 
 impl PtsResult {
-    /// Returns each reported cell's value, with one run per round of the steady-state window.
+    /// Each reported cell's value, with one run per round of the steady-state window.
     pub fn side(&self, name: &str) -> Side {
         Side {
             name: name.into(),

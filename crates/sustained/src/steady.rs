@@ -1,5 +1,5 @@
 //! SNIA's rule uses five values, so a slow drift, fitting teeth of a saw, or two levels in turn can
-//! satisfy it. A stricter check uses all values within the five rounds.
+//! satisfy it; a stricter check uses all values within the five rounds.
 
 use measure::stats;
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ pub struct SteadyCheck {
 }
 
 impl SteadyCheck {
-    /// Returns whether the rule holds and nothing contradicts it.
+    /// The rule holds and nothing contradicts it.
     pub fn is_steady(&self) -> bool {
         self.to_specification && self.contradicted_by.is_none()
     }
@@ -64,7 +64,7 @@ pub enum Unsteady {
 }
 
 impl Unsteady {
-    /// Returns the end of a sentence that begins "the rate …".
+    /// Ends a sentence that begins "the rate …".
     pub fn sentence(self) -> &'static str {
         match self {
             Unsteady::Drift => "still drifts",

@@ -9,12 +9,9 @@ use crate::writer::{Writer, check_writable};
 use machine::{Error, Machine, Result};
 use results::Program;
 
-/// Writes past caches and credit. `on_step` is called after each step and each second of a rest,
-/// and `false` ends the run. `keep` gets the result every 30 s.
-///
-/// # Errors
-/// An unwritable target, or a failed first request. Later failures or an interrupt end the run with
-/// its points so far.
+/// `on_step` is called after each step and each second of a rest, and `false` ends the run. `keep`
+/// gets the result every 30 s. Fails if the target is unwritable or the first request fails; later
+/// failures or an interrupt end the run with its points so far.
 pub fn sustain<M: Machine>(
     machine: &M,
     target: &M::Target,

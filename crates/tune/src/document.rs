@@ -119,7 +119,7 @@ pub struct Resized {
 }
 
 impl Tried {
-    /// Converts a change per request to one per byte, in percent.
+    /// From a change per request to one per byte, in percent.
     pub fn cpu_per_byte_percent(&self, cpu: &Difference) -> f64 {
         let resized = self.resized.iter().find(|one| one.question == cpu.question);
         let ratio = resized.map_or(1.0, |one| f64::from(one.from_bytes) / f64::from(one.to_bytes));
@@ -181,7 +181,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns the words that users see.
+    /// For users.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Helps => "faster",
@@ -216,14 +216,12 @@ impl KeepLine {
 }
 
 impl Tuning {
-    /// # Errors
-    /// A value that JSON cannot represent.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
-/// Returns the JSON schema, as in `schema/`.
+/// As in `schema/`.
 pub fn tuning_schema() -> String {
     let schema = schemars::schema_for!(Tuning);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -61,7 +61,7 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     [Some(partition), made.map(keep_mkfs)].into_iter().flatten().collect()
 }
 
-/// Returns the chunk-size knob, if halfpower stripes the target.
+/// `None` unless halfpower stripes the target.
 pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     let is_stripe =
         facts.members > 1 && facts.raid5.is_none() && facts.shared_by_members().is_none();

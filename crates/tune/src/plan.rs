@@ -15,7 +15,7 @@ pub struct Wanted {
 impl std::str::FromStr for Wanted {
     type Err = String;
 
-    /// Parses `NAME` or `NAME=VALUE,VALUE`.
+    /// `NAME` or `NAME=VALUE,VALUE`.
     fn from_str(text: &str) -> Result<Wanted, String> {
         let (knob, values) = text.split_once('=').unwrap_or((text, ""));
         let values: Vec<String> = values
@@ -52,7 +52,6 @@ pub struct Trial {
     pub questions: Vec<usize>,
 }
 
-/// What a [`Plan`] is made from.
 pub struct Scope<'a> {
     pub knobs: &'a [Knob],
     /// For a machine knob's value that the table does not offer.
@@ -114,8 +113,6 @@ pub struct Plan {
 impl Plan {
     /// Plans every applicable knob that cannot lose data or, with `wanted`, only the named ones.
     ///
-    /// # Errors
-    /// A name that is not a knob of this target.
     pub fn new(
         questions: Vec<Workload>,
         scope: &Scope<'_>,
@@ -134,8 +131,6 @@ impl Plan {
 
     /// Plans machine knobs for work whose options or recording fix its requests.
     ///
-    /// # Errors
-    /// As [`Plan::new`].
     pub fn of_whole(whole: Whole, scope: &Scope<'_>, wanted: &[Wanted]) -> Result<Plan, String> {
         let questions = vec![whole.like.first().cloned().unwrap_or_default()];
         let whole = Some(whole);
@@ -288,7 +283,6 @@ impl Plan {
         self.left_out.push(LeftOut { knob: knob.into(), of: of.into(), why: why.into() });
     }
 
-    /// Counts the questions of all trials.
     pub fn asked(&self) -> usize {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }

@@ -17,7 +17,6 @@ use workload::Workload;
 /// Of the time.
 const FOR_COMBINATION: f64 = 0.2;
 
-/// Applies settings and runs workloads.
 pub trait Subject {
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
@@ -25,25 +24,19 @@ pub trait Subject {
     /// Sets knobs by number; all others get their own values back.
     ///
     /// # Errors
-    /// A refused value: it cannot be tried.
+    /// A refused value, which cannot be tried.
     fn set(&mut self, settings: &[(usize, &str)]) -> Result<()>;
 
     /// Runs a workload once; earlier runs in `before` give the warm-up time.
-    ///
-    /// # Errors
-    /// A failed run, or an interrupt.
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
 
     /// Runs work with its own requests. Returns its rate in place of the throughput, and the other
-    /// [`RUN_MEASURES`]; NaN for missing ones.
-    ///
-    /// # Errors
-    /// A failed run, an interrupt, or a subject without such work.
+    /// [`RUN_MEASURES`]; NaN for missing ones. Fails if there is no such work.
     fn run_whole(&mut self) -> Result<[f64; RUN_MEASURES.len()]> {
         Err(Error::Unsupported("only requests of one file are run here".into()))
     }
 
-    /// Reports each block's start, and the time passed.
+    /// At each block's start, with the time passed.
     fn on_block(&mut self, what: &str, passed_ns: Nanos);
 }
 
@@ -148,7 +141,7 @@ impl<S> Trying<'_, S> {
 const INTERRUPTED: &str = "interrupted: the improvements were not tried together";
 
 impl Tuning {
-    /// Returns a dry run.
+    /// A dry run.
     pub fn planned(plan: &Plan, target: &Target, limits: Limits, program: Program) -> Tuning {
         Tuning {
             schema: TUNE_SCHEMA.into(),
@@ -179,7 +172,7 @@ impl Tuning {
 /// restores them.
 ///
 /// # Errors
-/// An interrupt before any conclusion.
+/// Only an interrupt before any conclusion.
 pub fn tune<S: Subject>(
     subject: &mut S,
     plan: &Plan,

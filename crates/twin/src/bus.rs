@@ -139,7 +139,7 @@ impl From<&BusKind> for BusTimes {
 }
 
 impl BusTimes {
-    /// Returns the time on the wire.
+    /// Time on the wire.
     pub fn data(&self, bytes: u64, write: bool) -> Nanos {
         bytes * if write { self.out_ps } else { self.in_ps } / 1000
     }
@@ -157,7 +157,7 @@ pub(crate) struct Bus {
     pub holder: Option<(u32, Wake)>,
     pub waiting: VecDeque<(u32, Connect)>,
     pub phases: PhaseTimes,
-    /// Data-phase time spent waiting for the adapter or the I/O bus.
+    /// Data-phase wait for the adapter or the I/O bus.
     pub stalled: Nanos,
 }
 
@@ -227,7 +227,6 @@ impl Channel {
     }
 }
 
-/// An adapter between disk buses and the I/O bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
@@ -263,7 +262,7 @@ impl Pci {
         self.bus.busy
     }
 
-    /// Returns the time of the busiest adapter; `None` if adapters never limit.
+    /// Of the busiest adapter; `None` if adapters never limit.
     pub fn adapter_busy(&self) -> Option<Nanos> {
         self.adapters.iter().map(|adapter| adapter.busy).max()
     }
@@ -273,7 +272,7 @@ impl Pci {
         self.adapters.iter_mut().for_each(Channel::rest);
     }
 
-    /// Returns the earliest end.
+    /// The earliest end.
     pub fn transfer(&mut self, bus: u32, bytes: u64, start: Nanos) -> Nanos {
         let adapter = self.adapters.get_mut((bus / self.buses_each) as usize);
         let through = adapter.map_or(start, |adapter| adapter.transfer(bytes, start));

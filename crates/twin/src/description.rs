@@ -196,7 +196,6 @@ drives! {
 }
 
 impl Drive {
-    /// Returns what calibration may change.
     pub fn tunable(&mut self) -> Vec<Tunable<'_>> {
         self.model_mut().tunable()
     }

@@ -1,6 +1,5 @@
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error in a machine or its settings.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     #[error(

@@ -101,7 +101,7 @@ impl FileCache {
         Some(&mut self.units[slot as usize])
     }
 
-    /// Creates the unit if necessary, and marks it most recently used.
+    /// Creates a missing unit; marks it most recently used.
     pub fn entry(&mut self, number: u64) -> &mut Unit {
         if let Some(&slot) = self.index.get(&number) {
             self.unlink(slot);

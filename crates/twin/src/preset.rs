@@ -27,17 +27,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|(name, _)| *name)
 }
 
-/// Returns a built-in machine's text.
+/// Of a built-in machine.
 pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 pub const DESCRIPTION: Input = Input::new("a machine's description", 1 << 20);
 
-/// Loads a built-in machine, or a `.toml` file.
-///
-/// # Errors
-/// An unknown name, an unreadable file, or a faulty line.
+/// A built-in machine, or a `.toml` file.
 pub fn load(name: &str) -> Result<Description> {
     if let Some(text) = text(name) {
         return parse(name, text);
@@ -54,7 +51,6 @@ pub fn load(name: &str) -> Result<Description> {
     parse(name, &text)
 }
 
-/// Fails with the faulty line and why.
 pub fn parse(file: &str, text: &str) -> Result<Description> {
     let at = |span: Option<Range<usize>>, reason: String| {
         let line =
@@ -113,7 +109,6 @@ fn merge(all: &mut toml::Table, own: toml::Table) {
     }
 }
 
-/// A number and its source.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Sourced {
     pub path: String,
@@ -127,21 +122,18 @@ impl Sourced {
         self.source.as_deref().is_some_and(|source| source.starts_with(how))
     }
 
-    /// Returns whether it was calibrated to several figures at once.
+    /// Calibrated to several figures at once.
     pub fn is_fitted(&self) -> bool {
         self.came("fitted")
     }
 
-    /// Returns whether it was computed from a published figure, which is then no test of it.
+    /// Computed from a published figure, which is then no test of it.
     pub fn is_solved(&self) -> bool {
         self.came("solved")
     }
 }
 
-/// Returns every number of a machine file.
-///
-/// # Errors
-/// The text is not TOML.
+/// Every number of a machine file.
 ///
 /// ```
 /// let text = twin::preset::text("gateway-1997").unwrap();
@@ -275,7 +267,7 @@ fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     span
 }
 
-/// Returns a contradiction's path and reason.
+/// A contradiction's path and reason.
 pub fn check(d: &Description) -> Option<(String, String)> {
     let fs = &d.file_system;
     let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));

@@ -339,7 +339,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Truncates the request at the end of the target. Returns whether it is in flight.
+    /// Truncates the request at the target's end; returns whether it is in flight.
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
         let target = request.target as usize;

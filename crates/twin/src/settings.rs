@@ -21,7 +21,6 @@ pub struct Setup {
     pub drive: String,
     pub disks: u32,
     pub buses: u32,
-    /// Write caches are enabled.
     pub wce: bool,
     pub stripe: u64,
     pub volume: Kind,
@@ -136,7 +135,7 @@ fn split(settings: &str) -> Result<Vec<Given>> {
     Ok(all)
 }
 
-/// Returns a setting without effect, and its cause.
+/// A setting without effect, and its cause.
 fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
     let given = |key: &str| all.iter().find(|one| one.key == key);
     if let (Some(parity), Some(raid)) = (given("parity"), given("raid"))
@@ -176,7 +175,7 @@ fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
 }
 
 impl Setup {
-    /// Creates a machine with default settings.
+    /// With default settings.
     pub fn of(description: Description) -> Self {
         let volume = description.volume.clone();
         Setup {
@@ -202,9 +201,6 @@ impl Setup {
     }
 
     /// Parses `NAME[,SETTING=VALUE]...`, without a trailing `#FILE`.
-    ///
-    /// # Errors
-    /// An unknown machine or setting, a value out of range, or contradictory settings.
     pub fn parse(text: &str) -> Result<Self> {
         let (text, _) = split_file(text.strip_prefix("twin:").unwrap_or(text));
         let (name, settings) = text.split_once(',').unwrap_or((text, ""));
@@ -214,11 +210,11 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Applies `SETTING=VALUE[,SETTING=VALUE]...` in any order; replaces earlier values.
-    /// Percentages are of the original.
+    /// Applies `SETTING=VALUE[,SETTING=VALUE]...` in any order, over earlier values. Percentages
+    /// are of the original.
     ///
     /// # Errors
-    /// A value out of range, a setting given twice in `settings`, or contradictory settings.
+    /// A setting given twice, or contradictory ones.
     pub fn apply(&mut self, settings: &str) -> Result<()> {
         let added = split(settings)?;
         let replaced = |old: &Given| added.iter().any(|new| new.key == old.key);

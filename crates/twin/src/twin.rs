@@ -39,7 +39,7 @@ pub struct Twin {
     allowance: Option<Arc<Allowance>>,
 }
 
-/// Utilisation of a resource in the last run.
+/// Of a resource in the last run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Utilisation {
     pub resource: String,
@@ -75,12 +75,12 @@ impl Target {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
 
-    /// Returns the count in the last run.
+    /// In the last run.
     pub fn events(&self) -> u64 {
         self.lock().world.kernel.handled()
     }
 
-    /// Returns the virtual time of the last run, including syncs.
+    /// Virtual time of the last run, including syncs.
     pub fn ran_ns(&self) -> Nanos {
         self.lock().ran
     }
@@ -94,7 +94,7 @@ impl Target {
             .collect()
     }
 
-    /// Returns the RAM cache's share of the requested bytes in the last run.
+    /// Share of the bytes requested in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
         self.lock()
             .world
@@ -111,9 +111,6 @@ impl Target {
 impl Twin {
     /// Builds the machine of `NAME[,SETTING=VALUE]...` (prefix `twin:` optional); NAME is a preset
     /// or a `.toml` file.
-    ///
-    /// # Errors
-    /// An unknown machine or setting, a bad value, or a faulty line.
     pub fn from_name(name: &str) -> Result<Twin> {
         Ok(Twin::new(Setup::parse(name)?))
     }
@@ -140,7 +137,7 @@ impl Twin {
     /// Opens or creates a file, by default with a quarter of the free space.
     ///
     /// # Errors
-    /// The volume is full, or the existing file has another size.
+    /// The existing file has another size.
     pub fn file(&self, name: Option<&str>, size: Option<u64>) -> machine::Result<Target> {
         let file = lock(&self.computer).world.files.open(name, size)?;
         Ok(Target { computer: self.computer.clone(), file })

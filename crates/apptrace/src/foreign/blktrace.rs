@@ -41,7 +41,7 @@ pub(super) fn is_start(head: &[u8]) -> bool {
     })
 }
 
-/// Returns all processors' files: `NAME.blktrace.N` with the same NAME.
+/// All processors' files: `NAME.blktrace.N` with the same NAME.
 pub(super) fn files_of(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let base = match name.rsplit_once(".blktrace.") {
@@ -78,7 +78,7 @@ impl Source {
         ForeignError::Byte { byte: self.at, reason: reason.into() }
     }
 
-    /// Returns `false` at the end of the file, if `may_end`.
+    /// `false` at the end of the file, if `may_end`.
     fn fill(&mut self, buffer: &mut [u8], may_end: bool) -> Result<bool> {
         let mut filled = 0;
         while filled < buffer.len() {

@@ -24,7 +24,7 @@ pub enum Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// The issue time since the start.
+    /// Since the start.
     pub at_ns: Nanos,
     pub action: Action,
     /// Index in [`Log::files`].
@@ -33,7 +33,7 @@ pub struct Entry {
     pub len: u32,
 }
 
-/// A log, read a line at a time.
+/// Read a line at a time.
 pub struct Log<R> {
     lines: Lines<R>,
     has_times: bool,
@@ -45,8 +45,6 @@ pub struct Log<R> {
 }
 
 impl<R: BufRead> Log<R> {
-    /// # Errors
-    /// The first line does not begin a log.
     pub fn new(mut from: R) -> Result<Log<R>> {
         const OTHER: &str = "it is not a trace in text: its first line is not 'fio version 3 iolog' (a trace of blktrace is turned into one with halfpower trace convert --to fio-log)";
         let mut first = Vec::new();
@@ -72,20 +70,17 @@ impl<R: BufRead> Log<R> {
         })
     }
 
-    /// Returns the files added so far.
+    /// Those added so far.
     pub fn files(&self) -> &[String] {
         &self.files
     }
 
-    /// Returns `true` for version 3, or after a `wait` line.
+    /// `true` for version 3, or after a `wait` line.
     pub fn timed(&self) -> bool {
         self.has_times || self.waits
     }
 
-    /// Returns `None` at the end.
-    ///
-    /// # Errors
-    /// The faulty line.
+    /// `None` at the end.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         loop {
             let Some(line) = self.lines.next()? else { return Ok(None) };
@@ -155,7 +150,7 @@ impl<R: BufRead> Log<R> {
         Ok(())
     }
 
-    /// Returns the last line read, counted from 1.
+    /// The last line read, from 1.
     pub fn line(&self) -> u64 {
         self.lines.line
     }
@@ -192,7 +187,7 @@ impl<R: BufRead + Send> Reader for Log<R> {
     }
 }
 
-/// Writes version 3. Entries are sorted by time; `files` are names by number.
+/// Version 3, sorted by time; `files` are names by number.
 ///
 /// ```
 /// use apptrace::foreign::fio_log::{Action, Entry, text};

@@ -31,7 +31,6 @@ pub(crate) type Result<T, E = ForeignError> = std::result::Result<T, E>;
 
 pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 
-/// A format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Halfpower,
@@ -100,7 +99,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
 }
 
 pub(crate) trait Reader: Send {
-    /// Returns `false` at the end of the trace.
+    /// `false` at the end of the trace.
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
 }
 
@@ -150,11 +149,8 @@ impl Trace {
     }
 }
 
-/// Reads a trace; its times begin at 0 with the first request, and requests are in the order of
-/// their start.
-///
-/// # Errors
-/// No known format. The iterator ends with the first fault.
+/// Times begin at 0 with the first request; requests are in the order of their start. The iterator
+/// ends with the first fault.
 pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
     let head = from.fill_buf().map_err(|error| ForeignError::Whole(error.to_string()))?;
     let format = detect(head).ok_or_else(|| {
@@ -186,11 +182,7 @@ const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 /// Detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Opens a trace. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all
-/// processors.
-///
-/// # Errors
-/// As [`read`]; a file that cannot be opened.
+/// One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all processors.
 pub fn open(path: &Path) -> Result<Trace> {
     let opened = |path: &Path| {
         let file = TRACE.open(path).map_err(|error| ForeignError::Whole(error.to_string()))?;

@@ -86,7 +86,7 @@ fn requests_are_sorted_and_begin_at_zero() {
     assert_eq!(times, [(0, Some(512)), (2, Some(0)), (4, Some(1024))]);
 }
 
-/// Reads what Debian's strace 6.1 prints.
+/// Debian's strace 6.1 prints this.
 #[test]
 fn strace_follows_descriptors_and_interrupted_calls() {
     let text = r#"100 1700000000.000000 openat(AT_FDCWD, "/d/log", O_WRONLY|O_CREAT|O_APPEND|O_DSYNC|O_TRUNC, 0644) = 3 <0.000020>

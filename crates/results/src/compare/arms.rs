@@ -9,21 +9,17 @@ use workload::Workload;
 
 const VALUES: usize = RUN_MEASURES.len();
 
-/// One side of a comparison in turn.
 pub trait Arm {
     fn workloads(&self) -> &[Workload];
 
     fn is_noisy(&self) -> bool;
 
-    /// Returns the [`RUN_MEASURES`] of one run.
-    ///
-    /// # Errors
-    /// A failed run, or an interrupt.
+    /// The [`RUN_MEASURES`].
     fn run(&mut self, question: usize) -> machine::Result<[f64; VALUES]>;
 
     fn points(&self) -> Vec<Point>;
 
-    /// Keeps files created under names the user chose.
+    /// Those created under names the user chose.
     fn keep_files(&mut self);
 
     fn facts(&self) -> (MachineFacts, &TargetFacts);
@@ -93,7 +89,6 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-/// Settings of a comparison in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
@@ -104,19 +99,16 @@ pub struct Turn<'a> {
     pub rate: Measure,
     /// Those that distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
-    /// Gives undecided questions more runs: `--budget`.
+    /// The option for more runs: `--budget`.
     pub more: &'a str,
 }
 
-/// Hooks for the command.
 pub trait Conduct {
     type Error: From<Error>;
 
-    /// Returns nanoseconds from an arbitrary start.
+    /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// # Errors
-    /// The measurement must stop.
     fn before_run(&mut self, _arm: usize) -> Result<(), Stop<Self::Error>> {
         Ok(())
     }
@@ -156,7 +148,7 @@ impl Comparison {
     /// Measures questions until each is decided or a limit is reached.
     ///
     /// # Errors
-    /// The conductor's error, or an interrupt before any result.
+    /// An interrupt before any result, or the conductor's error.
     pub fn of_arms<C: Conduct>(
         arms: &mut [Box<dyn Arm>; 2],
         turn: Turn<'_>,

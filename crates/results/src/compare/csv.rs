@@ -1,8 +1,7 @@
 use super::{Comparison, Difference, Verdict};
 use crate::csv::{Table, number};
 
-/// Returns CSV (RFC 4180): a line per question and measure, in the unit that ends the measure's
-/// name.
+/// RFC 4180: a line per question and measure, in the unit that ends the measure's name.
 pub fn comparison_csv(comparison: &Comparison) -> String {
     let mut table = Table::new(&[
         "question",

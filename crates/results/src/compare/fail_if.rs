@@ -5,7 +5,7 @@ use super::{Comparison, Verdict};
 use machine::units::show_change;
 use std::str::FromStr;
 
-/// A threshold, such as `slower:5%`.
+/// Such as `slower:5%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailIf {
     measures: Vec<Measure>,
@@ -59,8 +59,8 @@ impl FailIf {
         self.percent
     }
 
-    /// Returns what is significantly worse by at least the limit. A single value per side never
-    /// fails: it may be chance.
+    /// What is significantly worse by at least the limit. A single value per side never fails: it
+    /// may be chance.
     pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
         let worse_by = |measure: Measure, change_percent: f64| {
             if measure.is_rate() { -change_percent } else { change_percent }

@@ -14,7 +14,7 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// Returns `None` without a ratio.
+    /// `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,
@@ -222,7 +222,7 @@ fn summary(
     }
 }
 
-/// Computes the geometric mean, with Student's t on the logarithms.
+/// Geometric mean, with Student's t on the logarithms.
 fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
     let logs: Vec<f64> =
         judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();

@@ -40,7 +40,7 @@ impl Measure {
         Measure::Cpu,
     ];
 
-    /// Returns the name in files and options, with its unit.
+    /// In files and options, with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Duration => "duration_ns",
@@ -69,12 +69,12 @@ impl Measure {
         }
     }
 
-    /// Returns whether higher is better.
+    /// Higher is better.
     pub fn is_rate(self) -> bool {
         matches!(self, Measure::Iops | Measure::Throughput | Measure::Operations)
     }
 
-    /// Returns the words for better and worse.
+    /// For better and worse.
     pub fn words(self) -> [&'static str; 2] {
         if self == Measure::Cpu { ["less", "more"] } else { ["faster", "slower"] }
     }

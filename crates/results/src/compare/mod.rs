@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 
-/// By default, smaller changes are too small to act on.
+/// By default, smaller changes are not worth acting on.
 pub const WORTH_PERCENT: f64 = 2.0;
 
 /// A comparison of two sides.
@@ -165,7 +165,7 @@ struct Pair<'a> {
     other: &'a Measurement,
 }
 
-/// Compares sides measured separately.
+/// The sides were measured separately.
 pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comparison {
     let mut places: HashMap<(&str, usize), usize> = HashMap::new();
     for (place, key) in numbered(&b.asked).into_iter().enumerate() {
@@ -210,7 +210,6 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
     comparison.finish(reported)
 }
 
-/// Arms that ran in turn.
 pub struct InTurn<'a> {
     /// The baseline.
     pub a: &'a str,
@@ -246,7 +245,6 @@ pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Cpu,
 ];
 
-/// Returns the [`RUN_MEASURES`].
 pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
     let run = RunNumbers::of(sample);
     [
@@ -259,7 +257,7 @@ pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
 }
 
 impl Series {
-    /// Returns log(B / A) by block, in which linear drift cancels out.
+    /// log(B / A) by block, in which linear drift cancels out.
     pub fn logs(&self) -> Vec<f64> {
         let log = |pair: &[f64; 2]| (pair[0].ln() + pair[1].ln()) / 2.0;
         self.a.iter().zip(&self.b).map(|(a, b)| log(b) - log(a)).collect()
@@ -300,12 +298,12 @@ impl Comparison {
         self
     }
 
-    /// Returns whether a total time is compared; rates are its parts.
+    /// A total time is compared; rates are its parts.
     pub fn is_of_time(&self) -> bool {
         self.of(Measure::Duration).next().is_some()
     }
 
-    /// Returns the rate that most questions have, otherwise the first measure.
+    /// The rate that most questions have, otherwise the first measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates =
@@ -319,8 +317,6 @@ impl Comparison {
         self.differences.iter().filter(move |one| one.measure == measure)
     }
 
-    /// # Errors
-    /// A value that JSON cannot represent.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -339,7 +335,7 @@ fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
         .collect()
 }
 
-/// Returns the JSON schema, as in `schema/`.
+/// As in `schema/`.
 pub fn comparison_schema() -> String {
     let schema = schemars::schema_for!(Comparison);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -224,7 +224,7 @@ fn word(measure: Measure, verdict: Verdict) -> &'static str {
     measure.words()[usize::from(verdict == Verdict::Worse)]
 }
 
-/// Returns `13.2 % faster`, `554 times as fast`.
+/// `13.2 % faster`, `554 times as fast`.
 fn by(percent: f64, word: &str) -> String {
     match ShownChange::of(percent) {
         change @ ShownChange::Factor(_) => {

@@ -7,7 +7,6 @@ use crate::rate_change::RateChange;
 use machine::units::show_size;
 use workload::OpKind;
 
-/// One side of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
     /// A file or a target.
@@ -17,13 +16,12 @@ pub struct Side {
     pub warnings: Vec<String>,
 }
 
-/// A question with its readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurement {
-    /// The identity, the same on both sides.
+    /// The same on both sides.
     pub question: String,
     pub label: String,
-    /// In the order of the table's columns.
+    /// In column order.
     pub keys: Vec<(String, String)>,
     /// Such as `random reads`.
     pub kind: String,
@@ -119,7 +117,7 @@ impl Measurement {
 }
 
 /// Returns whether a rate that changed while measured may explain the whole difference: one rate is
-/// within the other side's range.
+/// within the other's range.
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
@@ -145,7 +143,7 @@ fn of_point(point: &Point, exact: bool) -> Measurement {
     Measurement { readings, error: point.error.clone(), changed, ..asked(point) }
 }
 
-/// Creates a measurement without figures.
+/// Without figures.
 pub fn asked(point: &Point) -> Measurement {
     let workload = &point.workload;
     let keys = [

@@ -7,14 +7,13 @@ use machine::units::MIB;
 use std::str::FromStr;
 use workload::OpKind;
 
-/// The columns to compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     pub a: String,
     pub b: String,
 }
 
-/// What a column means, given by the user.
+/// Given by the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
@@ -102,16 +101,13 @@ struct Source {
     interval: Option<[usize; 2]>,
 }
 
-/// Reads one or two sides.
-///
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
 /// one measure (`iops_4KB_unit`, `iops_64KB_unit`) are two sides, named by the rest. Columns before
 /// the first measure are the question; rows with one question are repeats. `meanings` explains
 /// other names.
 ///
 /// # Errors
-/// Not a table, no measure, a question's column that could be a measure, or a cell that is not a
-/// number.
+/// No measure, or a question's column that could be one.
 pub fn read_table(
     name: &str,
     text: &str,

@@ -9,13 +9,9 @@ use machine::{Error, Nanos};
 
 /// A run gives the rates of its operations.
 pub trait WholeRuns {
-    /// Returns whether two runs may differ.
+    /// Two runs may differ.
     fn is_noisy(&self) -> bool;
 
-    /// Runs the benchmark once.
-    ///
-    /// # Errors
-    /// A failed run, or an interrupt.
     fn run(&mut self) -> machine::Result<Vec<OperationRate>>;
 }
 
@@ -55,7 +51,7 @@ impl<C: Conduct> turns::Arms<1> for Both<'_, C> {
     }
 }
 
-/// Returns operations per second over a PostMark run, or the geometric mean of metadata rates.
+/// Operations per second over a PostMark run, or the geometric mean of metadata rates.
 pub fn speed(rates: &[OperationRate]) -> f64 {
     let whole = rates.iter().find(|rate| rate.operation == "transaction");
     let time = rates.iter().find_map(|rate| whole_run(rate, false));
@@ -80,7 +76,7 @@ impl Comparison {
     /// Measures until the speed is decided or a limit is reached.
     ///
     /// # Errors
-    /// The conductor's error, or an interrupt before any result.
+    /// An interrupt before any result, or the conductor's error.
     pub fn of_whole_runs<C: Conduct>(
         arms: &mut [Box<dyn WholeRuns>; 2],
         (name, turn): (&str, Turn<'_>),

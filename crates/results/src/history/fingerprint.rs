@@ -54,12 +54,12 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Returns an empty name if there are two machines.
+    /// Empty if there are two machines.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }
 
-    /// Hashes the facts (FNV-1a, 64 bits).
+    /// A hash (FNV-1a, 64 bits).
     pub fn text(&self) -> String {
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in self.facts_json().bytes() {
@@ -77,7 +77,7 @@ impl Fingerprint {
     }
 }
 
-/// Returns changes such as `read_ahead_kb: 128 -> 4`.
+/// Such as `read_ahead_kb: 128 -> 4`.
 pub fn difference(before: &Fingerprint, after: &Fingerprint) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> =
         before.facts.keys().chain(after.facts.keys()).collect();

@@ -27,7 +27,6 @@ const MAX_VALUE_BYTES: i32 = 64 << 20;
 /// While another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Why the history cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error("cannot make the directory of the history {}: {source}; name another file with --history", path.display())]
@@ -52,7 +51,7 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
-    /// Returns whether the user named a wrong file or entry.
+    /// The user named a wrong file or entry.
     pub fn is_usage(&self) -> bool {
         match self {
             HistoryError::Sqlite { source, .. } => {
@@ -68,7 +67,7 @@ pub struct History {
     path: PathBuf,
 }
 
-/// An entry without document.
+/// Without the document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     pub id: i64,
@@ -77,7 +76,7 @@ pub struct Entry {
     pub kind: String,
     pub target: String,
     pub machine: String,
-    /// A hash of machine, target and program facts.
+    /// Of machine, target and program facts.
     pub fingerprint: String,
     pub version: String,
     pub command: String,
@@ -92,7 +91,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns whether the document holds results.
+    /// The document holds results.
     pub fn has_points(&self) -> bool {
         !WITHOUT_POINTS.contains(&self.kind.as_str())
     }
@@ -159,7 +158,6 @@ pub struct Other<'a> {
     pub document: String,
 }
 
-/// Kinds of entries without points.
 pub const WITHOUT_POINTS: [&str; 6] = ["compare", "tune", "import", "sustained", "pts", "replay"];
 
 struct New<'a> {
@@ -169,10 +167,7 @@ struct New<'a> {
 }
 
 impl History {
-    /// Opens a history; creates it if it is missing.
-    ///
-    /// # Errors
-    /// The location is not writable, or the file is not a history or is of a newer version.
+    /// Creates a missing file.
     pub fn open(path: &Path) -> Result<History, HistoryError> {
         let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -198,8 +193,6 @@ impl History {
         Ok(History { connection, path: path.into() })
     }
 
-    /// # Errors
-    /// As [`History::open`], or the file does not exist.
     pub fn open_existing(path: &Path) -> Result<History, HistoryError> {
         if path.exists() {
             History::open(path)
@@ -214,9 +207,6 @@ impl History {
 
     /// Returns the entry's number. `kind` overrides the document's own; `target` must not depend on
     /// the current directory.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn keep(
         &mut self,
         results: &Results,
@@ -239,10 +229,7 @@ impl History {
         })
     }
 
-    /// Returns the entry's number.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// The entry's number.
     pub fn keep_other(
         &mut self,
         other: Other<'_>,
@@ -303,10 +290,7 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// Lists the newest first.
-    ///
-    /// # Errors
-    /// The file cannot be read.
+    /// Newest first.
     pub fn list(&self, filter: &Filter) -> Result<Vec<Entry>, HistoryError> {
         let read = || -> rusqlite::Result<Vec<Entry>> {
             let mut select = self.connection.prepare(&format!(
@@ -320,10 +304,7 @@ impl History {
         read().map_err(|source| self.sqlite(source))
     }
 
-    /// Returns an entry and its document as JSON.
-    ///
-    /// # Errors
-    /// The entry does not exist.
+    /// With the document as JSON.
     pub fn get(&self, id: i64) -> Result<(Entry, String), HistoryError> {
         let row = self
             .connection
@@ -338,7 +319,7 @@ impl History {
     }
 
     /// # Errors
-    /// The entry does not exist, or holds no results.
+    /// The entry holds no results.
     pub fn results(&self, id: i64) -> Result<Results, HistoryError> {
         let (entry, document) = self.get(id)?;
         if !entry.has_points() {
@@ -351,10 +332,7 @@ impl History {
             .map_err(|error| HistoryError::Document { id, why: error.to_string() })
     }
 
-    /// Sets the baseline of a target's checks.
-    ///
-    /// # Errors
-    /// The entry does not exist, or the file cannot be written.
+    /// For a target's checks.
     pub fn set_baseline(&mut self, target: &str, id: i64) -> Result<(), HistoryError> {
         self.get(id)?;
         self.connection
@@ -367,10 +345,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns what [`History::set_baseline`] chose, unless its entry was removed.
-    ///
-    /// # Errors
-    /// The file cannot be read.
+    /// `None` also if the chosen entry was removed.
     pub fn baseline(&self, target: &str) -> Result<Option<i64>, HistoryError> {
         self.connection
             .query_row("SELECT entry FROM baselines WHERE target = ?1", [target], |row| row.get(0))
@@ -379,9 +354,6 @@ impl History {
     }
 
     /// Replaces any earlier note; an empty one removes it.
-    ///
-    /// # Errors
-    /// The entry does not exist, or the file cannot be written.
     pub fn set_note(&mut self, id: i64, note: &str) -> Result<(), HistoryError> {
         self.get(id)?;
         let written = if note.is_empty() {
@@ -395,9 +367,6 @@ impl History {
     }
 
     /// Adds or removes a one-word tag.
-    ///
-    /// # Errors
-    /// The entry does not exist, or the file cannot be written.
     pub fn set_tag(&mut self, id: i64, tag: &str, there: bool) -> Result<(), HistoryError> {
         self.get(id)?;
         let change = if there {
@@ -409,10 +378,7 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// Returns how many entries existed.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// How many entries existed.
     pub fn remove(&mut self, ids: &[i64]) -> Result<usize, HistoryError> {
         let path = self.path.clone();
         let mut write = || -> rusqlite::Result<usize> {
@@ -429,18 +395,12 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// Returns unused space to the file system.
-    ///
-    /// # Errors
-    /// The file cannot be written, or another process has locked it.
+    /// Returns unused space to the file system. Fails if another process has locked the file.
     pub fn compact(&self) -> Result<(), HistoryError> {
         self.connection.execute_batch("VACUUM").map_err(|source| self.sqlite(source))
     }
 
-    /// Returns a target's values, oldest first.
-    ///
-    /// # Errors
-    /// The file cannot be read.
+    /// Oldest first.
     pub fn occurrences(
         &self,
         target: &str,
@@ -469,8 +429,6 @@ impl History {
         read().map_err(|source| self.sqlite(source))
     }
 
-    /// # Errors
-    /// The entry does not exist.
     pub fn fingerprint(&self, id: i64) -> Result<Fingerprint, HistoryError> {
         let facts: Option<String> = self
             .connection

@@ -28,7 +28,7 @@ pub struct Trend {
     pub machine_changes: Vec<usize>,
 }
 
-/// Returns each question's trend, those with most readings first.
+/// Those with most readings first.
 pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
     let mut all: Vec<Trend> = Vec::new();
     for one in occurrences {

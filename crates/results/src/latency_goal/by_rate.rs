@@ -50,7 +50,7 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
 /// workload's depth wait, which counts.
 ///
 /// # Errors
-/// The user's interrupt. Any other failure becomes the point's error and ends the search.
+/// As [`super::measure_within_p99`].
 pub fn measure_rate_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,

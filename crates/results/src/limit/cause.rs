@@ -404,7 +404,7 @@ causes! { (limit, rate, word, place)
 }
 
 impl Cause {
-    /// Returns figures that a short text leaves out.
+    /// Figures that a short text leaves out.
     pub(super) fn aside(&self, limit: &Limit) -> Option<String> {
         let shown = match self {
             Cause::InMemory { processors_busy_percent: busy } => {
@@ -435,7 +435,7 @@ fn size(limit: &Limit) -> String {
     limit.request_bytes.map_or("unknown size".into(), |bytes| show_size(u64::from(bytes)))
 }
 
-/// Returns a subject: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
+/// `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
 pub(super) fn subject(limit: &Limit) -> String {
     let op: OpKind = limit.op;
     match limit.of {

@@ -72,7 +72,7 @@ words! {
 }
 
 impl Bottleneck {
-    /// Returns the bottleneck if a layer of this kind is saturated.
+    /// Of a saturated layer.
     pub fn of_layer(kind: LayerKind) -> Bottleneck {
         match kind {
             LayerKind::Throttle => Bottleneck::Throttle,
@@ -86,7 +86,7 @@ impl Bottleneck {
         }
     }
 
-    /// Returns words that follow `the`.
+    /// To follow `the`.
     pub fn words(self) -> &'static str {
         match self {
             Bottleneck::DeviceIops => "requests per second of the device",
@@ -154,7 +154,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Creates a limit without trials, point and sentences.
+    /// Without trials, point and sentences.
     pub fn new(of: LimitOf, op: OpKind, what: Bottleneck, cause: Cause) -> Limit {
         Limit {
             of,

@@ -10,7 +10,6 @@ use std::fmt;
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
-    /// Makes the sentences from the values.
     pub fn with_sentences(mut self) -> Limit {
         for trial in &mut self.trials {
             trial.change = trial.changed.as_ref().map(LimitChange::to_string).unwrap_or_default();
@@ -22,7 +21,7 @@ impl Limit {
         self
     }
 
-    /// Returns the cause, its trial, and its effect on a plain write.
+    /// The cause, its trial, and its effect on a plain write.
     pub fn clauses(&self) -> Vec<String> {
         let Some(mut clauses) = self.short().map(|said| vec![said]) else {
             return vec![self.sentence.clone()];
@@ -36,7 +35,7 @@ impl Limit {
         clauses
     }
 
-    /// Returns the cause without more figures; `None` for an earlier version's document.
+    /// The cause without more figures; `None` for an earlier version's document.
     pub fn short(&self) -> Option<String> {
         let subject = subject(self);
         Some(match self.cause.as_ref()? {

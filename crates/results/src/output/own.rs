@@ -13,7 +13,7 @@ const LONGEST: usize = 128;
 
 const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
-/// Returns length and checksum (FNV-1a).
+/// Length and checksum (FNV-1a).
 fn state(mut content: impl Read) -> io::Result<String> {
     let (mut length, mut hash) = (0, 0xCBF2_9CE4_8422_2325u64);
     let mut buffer = vec![0; 1 << 16];
@@ -99,7 +99,7 @@ mod attribute {
         write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
-    /// Returns an empty state if the mark is another file's.
+    /// Empty if the mark is another file's.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -23,8 +23,8 @@ pub struct LatencySummary {
 const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {
-    /// Returns percentiles, such as 99.9, with enough requests above, and their latencies in ns,
-    /// lowest first.
+    /// Percentiles, such as 99.9, with enough requests above, and their latencies in ns, lowest
+    /// first.
     pub fn percentiles(&self) -> impl DoubleEndedIterator<Item = (f64, u64)> {
         let all = [
             (50.0, self.p50),
@@ -41,7 +41,7 @@ impl LatencySummary {
         all.into_iter().filter(move |(percentile, _)| above(*percentile) >= REQUESTS_ABOVE)
     }
 
-    /// Returns the 99th percentile in ns, if enough requests are slower.
+    /// In ns, if enough requests are slower.
     pub fn settled_p99(&self) -> Option<u64> {
         self.percentiles().find(|(percentile, _)| *percentile == 99.0).map(|(_, ns)| ns)
     }

@@ -102,7 +102,7 @@ impl Numbers {
         self.warnings = self.doubts.iter().map(Warning::to_string).collect();
     }
 
-    /// Returns the warnings with figures; those of an older document have none.
+    /// Those of an older document have no figures.
     pub fn doubts(&self) -> Vec<Warning> {
         if self.doubts.is_empty() {
             return self.warnings.iter().map(|text| Warning::from(text.as_str())).collect();
@@ -110,12 +110,12 @@ impl Numbers {
         self.doubts.clone()
     }
 
-    /// Returns the rate until the last request, without the final flush.
+    /// Until the last request, without the final flush.
     pub fn returned_bytes_per_s(&self) -> f64 {
         self.achieved.returned_bytes_per_s.unwrap_or(self.throughput_bytes_per_s)
     }
 
-    /// Sets an estimate that pools the variance over several points.
+    /// Its variance is pooled over several points.
     pub fn set_estimate(&mut self, rate: &stats::Estimate) {
         // Without requests the mean size is undefined.
         if self.iops <= 0.0 {
@@ -128,7 +128,7 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// Sets a wider interval, in bytes per second.
+    /// A wider one, in bytes per second.
     pub fn set_interval(&mut self, interval: [f64; 2]) {
         let rate = self.throughput_bytes_per_s;
         let [low, high] = interval;
@@ -144,7 +144,7 @@ impl Numbers {
         }
     }
 
-    /// Returns whether the rates differ significantly and by enough to matter.
+    /// Significantly, and by enough to matter.
     pub fn differs(&self, other: &Numbers) -> bool {
         let apart = match (self.interval_95, other.interval_95) {
             (Some([low, high]), Some([other_low, other_high])) => {
@@ -155,7 +155,7 @@ impl Numbers {
         apart && self.is_far_from(other)
     }
 
-    /// Returns whether two rates differ by enough to matter, whatever the intervals.
+    /// By enough to matter, whatever the intervals.
     pub fn is_far_from(&self, other: &Numbers) -> bool {
         let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
         !(1.0 / checks::CHANGE_FACTOR..=checks::CHANGE_FACTOR).contains(&factor)

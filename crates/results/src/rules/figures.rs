@@ -51,7 +51,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Returns the points of a direct sequential curve and of the answer.
+    /// Of a direct sequential curve, and of the answer.
     fn shared<'b>(&'b self, series: &'b Series) -> Option<(&'b HalfPower, &'b HalfPower)> {
         let first = series.values.iter().find_map(|value| value.point)?;
         let point = self.points.get(first)?;

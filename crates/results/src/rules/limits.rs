@@ -102,7 +102,7 @@ impl Checks<'_> {
     }
 }
 
-/// Returns whether the interval excludes what the meaning excludes.
+/// The interval excludes what the meaning excludes.
 fn allows(trial: &LimitTrial, meaning: Meaning) -> bool {
     use Meaning as M;
     let Some([low, high]) = trial.iops_ratio_interval_95 else { return true };

@@ -27,7 +27,7 @@ macro_rules! rules {
         impl Rule {
             pub const ALL: &'static [Rule] = &[$(Rule::$name),+];
 
-            /// Returns the rule as a clause of a sentence.
+            /// A clause of a sentence.
             pub fn words(self) -> &'static str {
                 match self {
                     $(Rule::$name => $words,)+
@@ -58,7 +58,6 @@ rules! {
     PointExists => "each figure refers to a point that exists",
 }
 
-/// A rule, and figures that contradict it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contradiction {
     pub rule: Rule,
@@ -71,7 +70,6 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// Returns a document's contradictions.
 pub fn check(results: &Results) -> Vec<Contradiction> {
     let mut found = Vec::new();
     if let Ok(value) = serde_json::to_value(results) {
@@ -145,7 +143,7 @@ impl<'a> Checks<'a> {
         self.points.get(point).and_then(Point::rate)
     }
 
-    /// Returns the rate that saturates the narrowest layer.
+    /// The rate that saturates the narrowest layer.
     fn admitted(&self, op: OpKind) -> Option<f64> {
         let rates = self
             .facts

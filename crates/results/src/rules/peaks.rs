@@ -13,8 +13,8 @@ const BURST_SLACK: f64 = 0.15;
 /// The share from which a rate is above another if runs repeat exactly.
 const EXACT: f64 = 0.01;
 
-/// Returns whether a point is settled, of the whole target, certainly above `best`, and not in its
-/// operation's burst.
+/// `point` is settled, of the whole target, certainly above `best`, and not in its operation's
+/// burst.
 pub fn is_above(point: &Point, best: &Point, burst: Option<Burst>, facts: &TargetFacts) -> bool {
     let comparable = point.workload.op == best.workload.op
         && point.measures_target(facts)

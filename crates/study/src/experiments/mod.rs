@@ -42,7 +42,7 @@ pub(crate) static ALL: [&Experiment; 15] = [
     &long_writes::EXPERIMENT,
 ];
 
-/// Returns names in the order of the report.
+/// In the order of the report.
 pub fn experiment_ids() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|experiment| experiment.id)
 }

@@ -1,5 +1,5 @@
 //! A stage that counts its busy time is rated at the peak over its utilisation; one that cannot be
-//! measured separately shows the rate that passed through it: a lower bound.
+//! measured separately, at the rate that passed through it: a lower bound.
 
 mod layer_facts;
 mod rates;

@@ -88,8 +88,8 @@ impl Rungs<'_> {
         )))
     }
 
-    /// One thread's copy, or one side of it if the rate exceeds a copy. `None` above both:
-    /// everything stays in the CPU cache.
+    /// One thread's copy, or one side of it if the rate exceeds a copy. `None` above both: all
+    /// stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
             OpKind::Write => {
@@ -192,8 +192,8 @@ impl Rungs<'_> {
         })
     }
 
-    /// At one named request: processors cost per request more than per byte, so the peak's request
-    /// size would decide the rate.
+    /// At one named request: processors cost per request more than per byte, so the peak's size
+    /// would decide the rate.
     pub(super) fn processor(&self, op: OpKind) -> Option<StageRate> {
         let shape = self.peak(op).and_then(|peak| Some(&self.found.entries.get(peak.point)?.shape));
         let named = |workload: &Workload| {

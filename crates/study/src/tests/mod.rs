@@ -158,7 +158,7 @@ impl Measured {
     }
 }
 
-/// In requests per second.
+/// Requests per second.
 fn device(workload: &Workload) -> f64 {
     let bytes = f64::from(workload.request_bytes);
     let max = if workload.writes() { 1e9 } else { 2e9 };

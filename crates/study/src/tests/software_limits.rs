@@ -221,8 +221,8 @@ fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes
     made
 }
 
-/// A device that compresses uses the flushing thread's processor, of which a busy machine gives it
-/// a part.
+/// A device that compresses uses the flushing thread's processor, part of which a busy machine
+/// gives it.
 #[test]
 fn a_flush_without_a_processor_is_contention() {
     let of = |unserved_s: f64| {

@@ -19,10 +19,10 @@ const LARGER_PERCENT: f64 = 50.0;
 /// From this share of the peak a plain program gets the device's full rate.
 const NEAR_PEAK: f64 = 0.85;
 
-/// The percentage of time in which an otherwise busy thread waits for a processor.
+/// Time in which an otherwise busy thread waits for a processor.
 const UNSERVED_PERCENT: f64 = 25.0;
 
-/// Requests at the device this many times the program's size are read-ahead.
+/// This many times the program's size at the device is read-ahead.
 const AHEAD: f64 = 2.0;
 
 /// A device this busy is the limit if another thread's requests add nothing.

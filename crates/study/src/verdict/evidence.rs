@@ -51,8 +51,7 @@ impl Evidence<'_> {
         self.ratio(variant).as_ref().map(gains)
     }
 
-    /// Returns whether more depth gains nothing. If doubling the depth to here gained nothing, the
-    /// next doubling will not.
+    /// More depth gains nothing: if doubling the depth to here did not, the next doubling will not.
     pub(super) fn flat(&self) -> Option<bool> {
         let trial = self.ratio(Variant::Deeper);
         let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {

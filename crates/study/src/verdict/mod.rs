@@ -68,7 +68,7 @@ pub(crate) fn limit(
     limit.with_sentences()
 }
 
-/// Finds a point's limit by its figures only: no trial tried to refute it.
+/// By its figures only: no trial tried to refute it.
 pub fn limit_of(point: &Point, facts: &TargetFacts, machine: &MachineFacts) -> Limit {
     let workload = &point.workload;
     let plain = !workload.buffering.is_direct() && workload.outstanding() == 1;

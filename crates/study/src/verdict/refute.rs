@@ -1,4 +1,4 @@
-//! What each verdict predicts for each trial, and whether a trial refuted it.
+//! Each verdict's prediction for each trial, and whether a trial refuted it.
 
 use super::evidence::{Ask, Evidence, Named, gains, is_flat, turns};
 use crate::case::{GAIN, SAME, Variant};
@@ -8,7 +8,7 @@ use results::{
 };
 use workload::Pattern;
 
-/// Up to this number of threads one more makes a visible difference.
+/// Up to this many, one more makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
 pub(super) struct Found {
@@ -100,8 +100,8 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Returns the gain that utilisation allows. Disk heads gain more: with more requests they pick
-    /// the nearest.
+    /// The gain that utilisation allows. Disk heads gain more: with more requests they pick the
+    /// nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
@@ -131,7 +131,7 @@ impl<'b> Evidence<'b> {
             .and_then(against)
     }
 
-    /// `reported` causes come first: a report or count is more certain than a trial.
+    /// `reported` causes come first: they are more certain than a trial.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
         let asked =

@@ -7,10 +7,10 @@ use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, Cause, LimitOf, PlainWrite, Point, WriteBackWait};
 use workload::{OpKind, Workload};
 
-/// Requests wait in a stage that takes this percentage of their time.
+/// Requests wait in a stage that takes this much of their time.
 const WAIT_PERCENT: f64 = 50.0;
 
-/// Mean depth per device with one request at a time, and room for foreign ones.
+/// Mean depth per device of single requests, with room for foreign ones.
 const ONE: f64 = 1.3;
 
 /// Requests in the program per one at the device, if they are held back on the way.

@@ -35,13 +35,13 @@ fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
     busy_s(cell, bytes_per_s) * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
 }
 
-/// Returns the rounds until steady state is first judged.
+/// Rounds until steady state is first judged.
 fn first_check(until: &Until) -> u32 {
     (WINDOW as u32 - 1) * until.every() + 1
 }
 
-/// Times of rounds to the specification are exact; preconditioning time and written bytes follow
-/// from the rate.
+/// Times of rounds to the specification are exact; preconditioning time and bytes follow from the
+/// rate.
 pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
     let phases: Vec<PhaseEstimate> = plan
         .phases

@@ -78,7 +78,7 @@ impl Until {
         }
     }
 
-    /// Returns how many rounds apart those are that count for steady state.
+    /// How many rounds apart those are that count for steady state.
     pub fn every(self) -> u32 {
         match self {
             Until::Steady { every, .. } | Until::Written { every, .. } => every.max(1),

@@ -84,7 +84,7 @@ pub(crate) fn is_done(plan: &PtsPlan, steps: &[PtsStep], phase: usize, rounds: u
     }
 }
 
-/// Returns the tables of all phases with rounds.
+/// Of all phases with rounds.
 pub fn phase_results(plan: &PtsPlan, steps: &[PtsStep]) -> Vec<PhaseResult> {
     let phases = plan.phases.iter().enumerate();
     phases
@@ -138,7 +138,7 @@ fn matrix_cell<'a>(
     })
 }
 
-/// Returns a histogram phase's cells in order, and whether each histogram is kept.
+/// A histogram phase's cells in order, and whether each histogram is kept.
 pub fn histogram_steps(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Vec<(Cell, bool)> {
     let Some(PhaseKind::Histograms { of_phase, which, seconds, writes_before_s }) =
         plan.phases.get(phase).map(|phase| &phase.kind)
@@ -215,7 +215,7 @@ fn steadiness(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
     })
 }
 
-/// Returns the conclusions, the answer first.
+/// The answer first.
 pub fn pts_sentences(result: &PtsResult) -> Vec<String> {
     let mut all = Vec::new();
     let cells = || result.phases.iter().flat_map(|phase| &phase.matrix);

@@ -88,7 +88,7 @@ fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
 /// results.
 ///
 /// # Errors
-/// An unwritable target, a failed request, too small a `max_written`, or an interrupt.
+/// Too small a `max_written`, a failed request, or an interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     target: &M::Target,
@@ -143,7 +143,7 @@ pub(crate) fn finish(result: &mut PtsResult) {
 }
 
 impl PtsResult {
-    /// Adds tables and sentences, also to an unfinished test.
+    /// Also for an unfinished test.
     pub fn finished(mut self) -> PtsResult {
         finish(&mut self);
         self

@@ -59,7 +59,7 @@ impl PtsTest {
         PtsTest::Dirth,
     ];
 
-    /// Returns the name in options and JSON.
+    /// In options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             PtsTest::Iops => "iops",
@@ -98,8 +98,7 @@ pub struct PtsOptions {
 }
 
 impl PtsOptions {
-    /// Returns threads and depth of 7.2 for enterprise drives (all space is active) or client
-    /// drives.
+    /// Threads and depth of 7.2 for enterprise drives (all space is active) or client drives.
     pub fn recommended(active_percent: u8) -> (u32, u32) {
         if active_percent == 100 { (4, 32) } else { (2, 16) }
     }
@@ -143,7 +142,7 @@ impl Plan<'_> {
         self.add("Purge", PhaseKind::Purge);
     }
 
-    /// Adds the workload-independent preconditioning.
+    /// Workload-independent preconditioning.
     fn fill(&mut self, block_bytes: u32) {
         let size = show_size(u64::from(block_bytes));
         self.add(

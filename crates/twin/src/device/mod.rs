@@ -82,7 +82,7 @@ pub(crate) trait Device: Send {
     /// `now` is on the clock that ends, after the last run and the rest.
     fn rest(&mut self, now: Nanos);
 
-    /// Returns the completion time; a simple device needs no other method.
+    /// Completion time; a simple device needs no other method.
     fn serve(&mut self, now: Nanos, _command: &Command) -> Nanos {
         now
     }
@@ -98,12 +98,12 @@ pub(crate) trait Device: Send {
         Outcome::Done(wake.command)
     }
 
-    /// Returns until when the device holds the bus, and the next event.
+    /// Until when the device holds the bus, and the next event.
     fn granted(&mut self, _connect: Connect, host: &mut Host<'_>) -> (Nanos, Wake) {
         (host.now(), Wake::device(u8::MAX))
     }
 
-    /// Returns whether a volatile cache still holds writes completed at `before` or earlier.
+    /// A volatile cache still holds writes completed at `before` or earlier.
     fn dirty(&self, _before: Nanos) -> bool {
         false
     }
@@ -113,7 +113,7 @@ pub(crate) trait Device: Send {
         now
     }
 
-    /// Returns when a flush that is not part of a write has passed the volume's limits.
+    /// When a flush that is not part of a write has passed the volume's limits.
     fn admit_flush(&mut self, now: Nanos) -> Nanos {
         now
     }
@@ -210,7 +210,7 @@ pub(crate) trait Model {
 
     fn tunable(&mut self) -> Vec<Tunable<'_>>;
 
-    /// Returns the key, and why.
+    /// The key, and why.
     fn contradiction(&self, _buses: &BTreeMap<String, BusKind>) -> Option<(&'static str, String)> {
         None
     }

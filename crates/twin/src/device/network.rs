@@ -80,7 +80,7 @@ struct Link {
 }
 
 impl Link {
-    /// Returns when the first and the last byte pass.
+    /// When the first and the last byte pass.
     fn carry(&mut self, way: usize, at: Nanos, time: Nanos) -> (Nanos, Nanos) {
         self.busy[way] += time;
         let begin = self.free[way].max(at);

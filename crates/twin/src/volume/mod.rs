@@ -33,14 +33,12 @@ impl Maker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// RAID 0: chunks round robin.
+    /// RAID 0.
     #[default]
     Stripe,
-    /// RAID 1: each member holds everything.
+    /// RAID 1.
     Mirror,
-    /// RAID 10: chunks round robin over mirrored pairs.
     Raid10,
-    /// RAID 5: chunks and rotating parity.
     Raid5,
 }
 
@@ -125,7 +123,7 @@ impl Layout {
         }
     }
 
-    /// Returns the rows to lock: concurrent updates of one parity block would corrupt it.
+    /// The rows to lock: concurrent updates of one parity block would corrupt it.
     pub fn exclusive_rows(&self, op: Op, offset: u64, bytes: u64) -> Option<Range<u64>> {
         if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5) {
             return None;
@@ -134,7 +132,7 @@ impl Layout {
         Some(begin / self.row_bytes()..(begin + bytes).div_ceil(self.row_bytes()))
     }
 
-    /// Returns whether the bytes include a whole chunk.
+    /// The bytes include a whole chunk.
     pub fn fill_a_chunk(&self, offset: u64, bytes: u64) -> bool {
         let begin = offset + self.start;
         begin.next_multiple_of(self.chunk) + self.chunk <= begin + bytes

@@ -1,6 +1,6 @@
 use super::{Row, access, bytes, fields_expected, number};
 
-/// Takes bytes and microseconds (README of github.com/alibaba/block-traces).
+/// Bytes and microseconds (README of github.com/alibaba/block-traces).
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[device, op, offset, length, time] = fields else {
         return Err(fields_expected(fields.len(), "device_id,opcode,offset,length,timestamp"));

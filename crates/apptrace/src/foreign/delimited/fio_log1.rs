@@ -1,8 +1,8 @@
 use super::{Row, bytes, fields_expected, number};
 use crate::Access;
 
-/// Reads fio's "Trace file format v1" (its documentation). Without times, requests are 1 ns apart
-/// to keep their order.
+/// fio's "Trace file format v1" (its documentation). Without times, requests are 1 ns apart to keep
+/// their order.
 pub(super) fn row<'a>(fields: &[&'a str], index: u64) -> Result<Row<'a>, String> {
     let &[rw, offset, length] = fields else {
         return Err(fields_expected(fields.len(), "rw,offset,length"));

@@ -1,6 +1,6 @@
 use super::{Row, access, bytes, fields_expected, number};
 
-/// Takes Windows file times, in units of 100 ns (SNIA IOTTA trace 388, README).
+/// Windows file times, in units of 100 ns (SNIA IOTTA trace 388, README).
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[time, host, disk, op, offset, size, response] = fields else {
         let form = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";

@@ -3,8 +3,8 @@ use super::{Row, access, bytes, fields_expected, number};
 
 const BLOCK: u64 = 512;
 
-/// Takes blocks of 512 bytes, size in bytes, seconds since the start; more fields may follow
-/// (Storage Performance Council, "SPC trace file format specification", revision 1.0.1).
+/// Blocks of 512 bytes, size in bytes, seconds since the start; more fields may follow (Storage
+/// Performance Council, "SPC trace file format specification", revision 1.0.1).
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[asu, block, size, op, time, ..] = fields else {
         return Err(fields_expected(fields.len(), "ASU,LBA,size,opcode,timestamp"));

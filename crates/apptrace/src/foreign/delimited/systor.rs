@@ -1,7 +1,7 @@
 use super::super::text::seconds;
 use super::{Row, access, bytes, fields_expected, number};
 
-/// Takes seconds and bytes; the response time may be empty (SNIA IOTTA trace 4964, README).
+/// Seconds and bytes; the response time may be empty (SNIA IOTTA trace 4964, README).
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[time, response, op, unit, offset, size] = fields else {
         let form = "Timestamp,Response,IOType,LUN,Offset,Size";

@@ -103,12 +103,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the path too, if the recording has it (`3</tmp/a>`).
+    /// With the path, if the recording has it (`3</tmp/a>`).
     pub(super) fn descriptor(&self, index: usize) -> Option<(i32, Option<&'a str>)> {
         descriptor(self.arguments.get(index)?)
     }
 
-    /// Returns `None` if the string is cut or absent.
+    /// `None` if the string is cut or absent.
     pub(super) fn string(&self, index: usize) -> Option<String> {
         unescape(self.arguments.get(index)?)
     }
@@ -141,7 +141,7 @@ pub(super) fn descriptor(text: &str) -> Option<(i32, Option<&str>)> {
     Some((number.parse().ok()?, path))
 }
 
-/// Returns 5 (`EIO`) for others.
+/// 5 (`EIO`) for others.
 fn error_number(text: &str) -> i64 {
     match text.split_whitespace().next().unwrap_or("") {
         "EPERM" => 1,

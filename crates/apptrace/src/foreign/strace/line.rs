@@ -18,7 +18,7 @@ pub(super) enum Rest<'a> {
     Exited,
 }
 
-/// Takes the process in front or as `[pid N]`.
+/// In front or as `[pid N]`.
 fn pid(text: &str) -> (u32, &str) {
     if let Some((number, rest)) = text.strip_prefix("[pid").and_then(|text| text.split_once(']'))
         && let Ok(pid) = number.trim().parse()

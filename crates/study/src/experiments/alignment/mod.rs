@@ -1,4 +1,4 @@
-//! The loss of requests that are off the boundaries below.
+//! The loss of requests off the boundaries below.
 
 use super::prelude::*;
 use machine::TargetFacts;
@@ -13,8 +13,8 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// A sector, half a page, a page, three pages (the 1997 study's), a partition start at sector 63.
-/// On a stripe also before a chunk's end.
+/// A sector, half a page, a page, three pages (the 1997 study's), a partition start at sector 63;
+/// on a stripe also before a chunk's end.
 const SHIFTS: [u32; 6] = [0, 512, 2048, 4096, 12 << 10, 32_256];
 
 const PUBLISHED: u32 = 12 << 10;
@@ -173,7 +173,7 @@ fn by_offset(found: &Found<'_>, op: OpKind, bytes: u32) -> Vec<Reading> {
     published(&found.setting.facts).into_iter().filter_map(at).collect()
 }
 
-/// Best and worst of the published figure.
+/// Of the published figure.
 pub(crate) fn extremes(found: &Found<'_>, op: OpKind, bytes: u32) -> Option<[usize; 2]> {
     let readings = by_offset(found, op, bytes);
     let (best, worst) = (best(&readings)?, worst(&readings)?);

@@ -11,8 +11,8 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Long enough to prefetch the next small block, but less than a revolution (8.3 ms at 7200 rpm):
-/// after an idle revolution some drives end a stream.
+/// Enough to prefetch the next small block, but less than a revolution (8.3 ms at 7200 rpm): after
+/// an idle one some drives end a stream.
 const PREFETCH_PAUSE_NS: u64 = 7_000_000;
 
 /// A hit is this many times as fast as a miss.

@@ -15,7 +15,7 @@ pub struct DiskDrive {
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
     pub rpm: f64,
-    /// A spindle's maximum deviation from the nominal speed.
+    /// A spindle's maximum deviation.
     pub rpm_tolerance_percent: f64,
     pub heads: u64,
     /// From the outside in: cylinders and sectors per track.

@@ -128,7 +128,7 @@ impl Geometry {
         if angle >= here { angle - here } else { angle + self.revolution - here }
     }
 
-    /// Returns the last block read by `now`.
+    /// The last block read by `now`.
     pub(super) fn reached(&self, from: u64, began: Nanos, limit: u64, now: Nanos) -> u64 {
         let origin = self.start(from);
         let (mut low, mut high) = (from, limit);

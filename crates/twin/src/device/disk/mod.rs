@@ -15,8 +15,8 @@ use read_cache::ReadCache;
 use seek::Seek;
 use std::collections::VecDeque;
 
-/// Choosing among more commands takes longer than the seek time it saves. The drives of the 1997
-/// study queue fewer.
+/// Choosing among more takes longer than the seek time it saves; the 1997 study's drives queue
+/// fewer.
 const CHOICE: usize = 1024;
 
 /// Work that waited this many times its positioning time gains priority.
@@ -179,7 +179,7 @@ impl Disk {
         reach(&self.seek, &self.geometry, self.head_lba, lba, write, now)
     }
 
-    /// Takes what the head can start soonest. Priority grows with waiting time, so nothing starves.
+    /// Takes what the head can start soonest; waiting raises priority, so nothing starves.
     fn pick(&mut self, now: Nanos) -> Option<MediaWork> {
         let cost = |work: &MediaWork| {
             // A sequential successor needs no track change, so it comes first even if another block

@@ -30,7 +30,7 @@ struct Prefetch {
 }
 
 impl Prefetch {
-    /// Returns when every block before `end` is cached.
+    /// When every block before `end` is cached.
     fn has(&self, geometry: &Geometry, end: u64) -> Nanos {
         if end <= self.from {
             0
@@ -256,7 +256,7 @@ impl ReadCache {
         }
     }
 
-    /// Returns until when the head stays: for awaited data, or for a whole track.
+    /// Until when the head stays: for awaited data, or for a whole track.
     pub(super) fn end_prefetch(&mut self, geometry: &Geometry, now: Nanos) -> Nanos {
         let whole_tracks = self.whole_tracks;
         let Some(prefetch) = self.prefetch.as_mut() else { return now };
