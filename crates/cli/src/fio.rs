@@ -7,9 +7,9 @@ use crate::target::{machine_of, on_machine};
 use dialect::fio::{
     Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan,
     RunSettings, Section, Status, SystemStats, World, aggregate_log_paths, aggregate_logs,
-    check_machine, command_line, engine_names, help as job_options, json, load_states, log_paths,
-    logs, look, option_help, parse_engine, parsed_globals, parsed_lines, replace_missing_engines,
-    run, saved_states, seed_lines, state_path, terse, text,
+    asked_states, check_machine, command_line, engine_names, help as job_options, json,
+    load_states, log_paths, logs, look, option_help, parse_engine, parsed_globals, parsed_lines,
+    replace_missing_engines, run, saved_states, seed_lines, terse, text,
 };
 use files::Input;
 use host::counters::{DeviceMeter, ProcessCounts};
@@ -330,15 +330,8 @@ impl<'a> Outputs<'a> {
         for (option, path) in plan.jobs().flat_map(around::command_outputs) {
             output::output(context, option, &path, &data)?;
         }
-        for job in plan.jobs().filter(|job| job.options.state_asked) {
-            for clone in 0..job.options.clones {
-                output::output(
-                    context,
-                    "verify_state_save",
-                    &state_path(state_directory(command), job, clone),
-                    &data,
-                )?;
-            }
+        for path in asked_states(plan, state_directory(command)) {
+            output::output(context, "verify_state_save", &path, &data)?;
         }
         Ok(Outputs {
             context,
@@ -435,18 +428,10 @@ fn report(
     };
     let aggregate = command.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(result, prefix));
     // An unrequested state that cannot be written, or belongs to another user, is not an error.
-    let is_asked = |path: &PathBuf| {
-        let asked = result.plan.jobs().filter(|job| job.options.state_asked);
-        asked
-            .flat_map(|job| {
-                (0..job.options.clones)
-                    .map(|clone| state_path(state_directory(command), job, clone))
-            })
-            .any(|one| one == *path)
-    };
+    let asked = asked_states(&result.plan, state_directory(command));
     let (states, unasked): (Vec<_>, Vec<_>) = saved_states(result, state_directory(command))
         .into_iter()
-        .partition(|(path, _)| is_asked(path));
+        .partition(|(path, _)| asked.contains(path));
     for (path, text) in unasked {
         let saved = output::output(outputs.context, "verify_state_save", &path, &outputs.data)
             .and_then(|file| output::save(&file, &text));

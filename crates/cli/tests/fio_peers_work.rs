@@ -20,7 +20,7 @@ fn calls(ours: bool, options: &str) -> Vec<Call> {
     command.args(["-ff", "-y", "-s0", "-otrace", "-e"]);
     command.arg("trace=pwrite64,pread64,fsync,fdatasync,sync_file_range");
     command.arg(if ours { HALFPOWER } else { FIO }).args(ours.then_some("fio"));
-    command.args(["--name=j", "--ioengine=psync", "--fallocate=none", "--bs=4k"]);
+    command.args(["--name=j", "--ioengine=psync", "--fallocate=truncate", "--bs=4k"]);
     command.args(options.split_whitespace()).current_dir(at).env("HALFPOWER_HISTORY", "none");
     let output = command.output().unwrap();
     assert!(output.status.success(), "{ours}: {options}: {output:?}");

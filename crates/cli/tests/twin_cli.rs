@@ -187,7 +187,7 @@ fn errors_name_the_value_and_the_fix() {
 fn validate_meets_every_goal() {
     let text = prints("twin validate");
     assert!(
-        text.contains("21 of 21 bars held")
+        text.contains("23 of 23 bars held")
             && text.contains("mean error")
             && !text.contains("missed"),
         "{text}"
@@ -196,7 +196,7 @@ fn validate_meets_every_goal() {
     // Only points that are far off are listed without it.
     assert!(every.lines().count() > text.lines().count() + 100, "{text}");
     assert!(
-        every.lines().count() > 500 && every.contains("21 of 21 bars held"),
+        every.lines().count() > 500 && every.contains("23 of 23 bars held"),
         "{}",
         every.lines().count()
     );

