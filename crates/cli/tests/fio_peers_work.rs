@@ -667,6 +667,7 @@ fn jobs_move_as_much_as_in_fio() {
         "--rw=write --filesize=1m --size=777777",
         // Each direction has its own places, and a mix of one direction none.
         "--rw=rw --nrfiles=7 --size=1m",
+        "--rw=rw --filename=a:b --filesize=100000",
         "--rw=rw --nrfiles=3 --size=1m --bs=64k",
         "--rw=rw --rwmixread=100 --bs=256k --size=777777",
         "--rw=rw --rwmixread=0 --bs=256k --size=777777 --loops=3",

@@ -290,7 +290,7 @@ impl Work {
             (End::Size, None) if asked >= request && options.number_ios.is_none() => {
                 let asked = match () {
                     () if holes > 0 => size.min(sum(|region| region.len_with_rest)?),
-                    () if regions.len() > 1 => size,
+                    () if regions.len() > 1 => size.max(sum(|region| region.len_with_rest)?),
                     () => asked,
                 };
                 let loops = if options.verify.is_some() { 1 } else { options.loops };
