@@ -730,6 +730,22 @@ fn files_without_reserved_space_grow_as_in_fio() {
 }
 
 #[test]
+fn a_file_of_an_earlier_run_keeps_its_length() {
+    if !fio_is_here() {
+        return;
+    }
+    for ours in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        for more in ["", "--number_ios=1 --fallocate=none", "--number_ios=1 --create_on_open=1"] {
+            let words = format!("--name=j --filename=f --rw=write --bs=4k --size=64k {more}");
+            succeeds(ours, directory.path(), &words);
+            let length = fs::metadata(directory.path().join("f")).unwrap().len();
+            assert_eq!(length, 65_536, "halfpower: {ours}: {more}");
+        }
+    }
+}
+
+#[test]
 fn data_that_were_not_read_back_are_not_verified() {
     let said = |options: &str| {
         let directory = tempfile::tempdir().unwrap();

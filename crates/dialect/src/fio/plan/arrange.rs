@@ -228,8 +228,8 @@ impl Arrangement {
             _ if options.fills || options.trims => Some(NewFile::Sparse),
             (_, false, Fallocate::Reserve) if !options.create_on_open => Some(NewFile::Reserved),
             (_, false, Fallocate::Truncate) if !options.create_on_open => Some(NewFile::Sparse),
-            _ if is_twin(&path) => Some(NewFile::Sparse),
-            _ => Some(NewFile::Grows(0)),
+            (Found::Nothing, ..) if !is_twin(&path) => Some(NewFile::Grows(0)),
+            _ => Some(NewFile::Sparse),
         };
         let bytes = match found {
             Found::Device(bytes) => bytes,

@@ -342,7 +342,8 @@ fn settle(options: &mut Options) {
         options.random = false;
     }
     if options.reads && options.writes {
-        // A mix of one direction is this direction.
+        // A mix of one direction is this direction. As in fio, it writes files that have data.
+        options.overwrite |= options.mix_read == 0;
         (options.reads, options.writes) = (options.mix_read > 0, options.mix_read < 100);
     }
     if options.open_files == 1 {
