@@ -108,6 +108,10 @@ pub struct FileSystem {
     /// ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
     #[serde(default)]
     pub writers_wait_for_pass: bool,
+    /// Each lazy-writer pass logs how far files have grown, then writes their records and the map
+    /// of free space.
+    #[serde(default)]
+    pub passes_log_growth: bool,
     pub extend_one_at_a_time: bool,
     pub write_through_logs: bool,
     pub sync_flushes_drives: bool,

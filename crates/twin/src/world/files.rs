@@ -25,6 +25,9 @@ pub(crate) struct File {
     pub start: u64,
     /// The end of the data; a write past it extends the file.
     pub valid: u64,
+    /// The end of the data that have been written back, and the end in the file's record.
+    pub stored: u64,
+    pub recorded: u64,
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
@@ -49,22 +52,22 @@ impl File {
         self.start + self.whole.bytes() / 2 / 4096 * 4096
     }
 
-    pub fn plan(&self, op: Op, address: u64, bytes: u64, log: bool, plan: &mut Plan) {
-        let base = self.base(log);
-        self.layout_now(log).plan(op, address - self.start, bytes, plan);
+    pub fn plan(&self, op: Op, address: u64, bytes: u64, metadata: bool, plan: &mut Plan) {
+        let base = self.base(metadata);
+        self.layout_now(metadata).plan(op, address - self.start, bytes, plan);
         for piece in plan.first.iter_mut().chain(&mut plan.second) {
             piece.member = self.members[piece.member as usize];
             piece.offset += base;
         }
     }
 
-    fn base(&self, log: bool) -> u64 {
-        self.extent.filter(|_| !log).map_or(0, |(base, _)| base)
+    fn base(&self, metadata: bool) -> u64 {
+        self.extent.filter(|_| !metadata).map_or(0, |(base, _)| base)
     }
 
-    fn layout_now(&self, log: bool) -> Layout {
-        let layout = if log { self.whole } else { self.layout };
-        let base = self.base(log);
+    fn layout_now(&self, metadata: bool) -> Layout {
+        let layout = if metadata { self.whole } else { self.layout };
+        let base = self.base(metadata);
         Layout {
             failed: layout.failed.map(|(member, restored)| (member, restored.saturating_sub(base))),
             ..layout
@@ -76,16 +79,16 @@ impl File {
         op: Op,
         address: u64,
         bytes: u64,
-        log: bool,
+        metadata: bool,
     ) -> Option<Range<u64>> {
-        let layout = if log { &self.whole } else { &self.layout };
+        let layout = if metadata { &self.whole } else { &self.layout };
         let rows = layout.exclusive_rows(op, address - self.start, bytes)?;
-        let first = self.base(log) / layout.chunk;
+        let first = self.base(metadata) / layout.chunk;
         Some(rows.start + first..rows.end + first)
     }
 
     fn rest(&mut self) {
-        self.valid = u64::MAX;
+        (self.valid, self.stored, self.recorded) = (u64::MAX, 0, u64::MAX);
         self.extending = false;
         self.extenders.clear();
         (self.dirty, self.written, self.outstanding, self.flushing) = (0, 0, 0, false);
@@ -149,6 +152,8 @@ impl Files {
             size: 0,
             start: 0,
             valid: u64::MAX,
+            stored: 0,
+            recorded: u64::MAX,
             extending: false,
             extenders: VecDeque::new(),
             dirty: 0,

@@ -60,13 +60,18 @@ pub(crate) enum Owner {
         of: LogOwner,
         last: bool,
     },
+    /// A block of what growth changes: the file's record, then the map of free space.
+    Growth {
+        last: bool,
+    },
     Behind,
     Rebuild,
 }
 
 impl Owner {
-    fn is_log(self) -> bool {
-        matches!(self, Owner::Log { .. })
+    /// Its place does not depend on where the file is.
+    fn is_metadata(self) -> bool {
+        matches!(self, Owner::Log { .. } | Owner::Growth { .. })
     }
 }
 
@@ -74,6 +79,8 @@ impl Owner {
 pub(crate) enum LogOwner {
     Request(u32),
     Sync(u32),
+    /// Of files, logged by the lazy writer.
+    Growth,
 }
 
 #[derive(Debug)]
@@ -344,6 +351,7 @@ impl World {
             }
             if fresh {
                 file.valid = file.valid.min(begin);
+                file.recorded = file.valid;
             }
         }
         self.accesses.push(access.clone());
@@ -460,6 +468,8 @@ impl World {
                 let done = self.flush_devices(&[file], false).max(at);
                 self.kernel.at(done, Event::Synced(source));
             }
+            Owner::Log { of: LogOwner::Growth, .. } => self.growth_logged(offset),
+            Owner::Growth { last } => self.growth_written(offset, bytes, last),
             Owner::Behind => self.ram_cache_cleaned(bytes),
             Owner::Rebuild => self.rebuilt(bytes),
         }
@@ -486,7 +496,8 @@ impl World {
     pub fn log(&mut self, at: Nanos, of: LogOwner, address: u64, blocks: u32) {
         let last = blocks <= 1;
         let bytes = u64::from(if last { 1 } else { blocks - 1 }) * u64::from(self.fs.block_bytes);
-        let at = self.cpu.work(Work::Program, at, self.costs.transfer(bytes).0);
+        let who = if of == LogOwner::Growth { Work::System } else { Work::Program };
+        let at = self.cpu.work(who, at, self.costs.transfer(bytes).0);
         let log = self.files.of(address).log();
         self.transfer(at, Owner::Log { of, last }, Op::Write, log, bytes, last);
     }

@@ -21,7 +21,7 @@ impl World {
                 transfer.op,
                 transfer.offset,
                 transfer.bytes,
-                transfer.owner.is_log(),
+                transfer.owner.is_metadata(),
             )
         };
         let Some(rows) = rows else { return true };

@@ -71,7 +71,7 @@ impl World {
         if owner == Owner::Rebuild {
             file.layout.rebuild(plan);
         } else {
-            file.plan(op, offset, bytes, owner.is_log(), plan);
+            file.plan(op, offset, bytes, owner.is_metadata(), plan);
         }
     }
 
@@ -115,9 +115,9 @@ impl World {
         self.work_on_pieces(number, pieces);
         let (limit, durable, now) =
             (self.fs.command_bytes, self.transfers[number].durable, self.now());
-        let is_log = self.transfers[number].owner.is_log();
         // A file system queues its journal a block at a time.
-        let queued_bytes = if is_log { u64::from(self.fs.block_bytes) } else { u64::MAX };
+        let metadata = self.transfers[number].owner.is_metadata();
+        let queued_bytes = if metadata { u64::from(self.fs.block_bytes) } else { u64::MAX };
         let count: u64 = pieces.iter().map(|piece| piece.bytes.div_ceil(limit)).sum();
         self.transfers[number].pending = count as u32;
         let client = match self.transfers[number].owner {

@@ -1,7 +1,7 @@
 //! Write-back, and throttled writers.
 
 use super::files::{Barrier, Files};
-use super::{Owner, Request, World};
+use super::{LogOwner, Owner, Request, World};
 use crate::cpu::Work;
 use crate::event::Event;
 use crate::ram_cache::RamCache;
@@ -35,8 +35,49 @@ impl World {
         if self.writer.active {
             self.writer.quota = (self.cache.dirty_bytes / PASS).max(self.fs.unit_bytes);
             self.kernel.at(self.now() + ms(self.fs.writeback_period_ms), Event::LazyScan);
+            self.log_growth();
             self.write_back();
         }
+    }
+
+    fn log_growth(&mut self) {
+        if !self.fs.passes_log_growth {
+            return;
+        }
+        let now = self.now();
+        let grown = self.files.all().filter(|file| file.stored > file.recorded);
+        let grown: Vec<u64> = grown
+            .map(|file| {
+                file.recorded = file.stored;
+                file.start
+            })
+            .collect();
+        for start in grown {
+            self.writer.outstanding += 1;
+            self.log(now, LogOwner::Growth, start, 1);
+        }
+    }
+
+    pub(super) fn growth_logged(&mut self, log: u64) {
+        let after = self.costs.transfer(u64::from(self.fs.block_bytes)).1;
+        let at = self.cpu.work(Work::System, self.now(), after);
+        self.write_growth(at, self.files.of(log).start, false);
+    }
+
+    pub(super) fn growth_written(&mut self, offset: u64, bytes: u64, last: bool) {
+        let at = self.cpu.work(Work::System, self.now(), self.costs.transfer(bytes).1);
+        if last {
+            self.writer.outstanding -= 1;
+            self.write_back();
+        } else {
+            self.write_growth(at, offset + bytes, true);
+        }
+    }
+
+    fn write_growth(&mut self, at: Nanos, offset: u64, last: bool) {
+        let bytes = u64::from(self.fs.block_bytes);
+        let at = self.cpu.work(Work::System, at, self.costs.transfer(bytes).0);
+        self.transfer(at, Owner::Growth { last }, Op::Write, offset, bytes, false);
     }
 
     fn may_write(&self) -> bool {
@@ -97,6 +138,8 @@ impl World {
         let pages = bytes.next_multiple_of(self.cache.page_bytes());
         self.cache.dirty_bytes = self.cache.dirty_bytes.saturating_sub(pages);
         self.files.wrote(offset, pages);
+        let file = self.files.of_mut(offset);
+        file.stored = file.stored.max(offset + bytes);
         let entry = self.cache.entry(unit);
         entry.writing = false;
         let after = self.costs.paging(bytes).1;
