@@ -98,6 +98,43 @@ fn a_file_that_is_too_short_becomes_longer_if_its_data_may_be_lost() {
 }
 
 #[test]
+fn a_file_of_an_earlier_run_keeps_what_is_not_written() {
+    if !fio_is_here() {
+        return;
+    }
+    let _one = alone();
+    for options in [
+        "--rw=write --io_size=64k",
+        "--rw=randwrite --io_size=64k",
+        "--rw=write --size=64k --offset=64k",
+        "--rw=write --io_size=64k --fallocate=none",
+        "--rw=write --io_size=64k --fallocate=truncate",
+        "--rw=write --io_size=64k --overwrite=1",
+        "--rw=write --io_size=64k --create_on_open=1",
+        "--rw=write:16k --io_size=64k",
+        "--rw=randrw --rwmixread=0 --io_size=64k",
+        "--rw=write --io_size=64k --nrfiles=2",
+        "--rw=write --size=64k --ioengine=mmap",
+        "--rw=write --size=64k --verify=crc32c",
+        "--rw=write --size=320k --io_size=64k",
+    ] {
+        let [ours, theirs] = [true, false].map(|ours| {
+            let directory = tempfile::tempdir().unwrap();
+            let first = "--name=j --filename=x:y --size=512k --bs=16k --rw=write";
+            succeeds(ours, directory.path(), &format!("{first} --buffer_pattern=0xaa"));
+            let second = format!(
+                "--name=j --filename=x --bs=16k --size=256k --buffer_pattern=0xbb {options}"
+            );
+            succeeds(ours, directory.path(), &second);
+            let bytes = fs::read(directory.path().join("x")).unwrap();
+            let of = |one: u8| bytes.chunks(4096).filter(|block| **block == [one; 4096]).count();
+            [0xaa, 0].map(of)
+        });
+        assert_eq!(ours, theirs, "{options}");
+    }
+}
+
+#[test]
 fn a_job_that_appends_begins_at_the_end_of_the_file() {
     if !fio_is_here() {
         return;

@@ -16,7 +16,7 @@ pub enum Found {
     Nothing,
     /// A regular file's bytes.
     File(u64),
-    /// From an earlier run; may be laid out again.
+    /// From an earlier run; laid out again if it is too short.
     Made(u64),
     Device(u64),
     /// `/dev/null` or `/dev/zero`: no data to lose.
@@ -224,6 +224,10 @@ impl Arrangement {
             (Found::Device(_) | Found::Endless, _, _) => None,
             // The engine makes no I/O.
             _ if !options.engine.does_io() => Some(NewFile::Sparse),
+            // A file of an earlier run that is long enough stays as it is, as fio leaves it.
+            (Found::Made(bytes), false, _) if bytes >= end && !options.fills => {
+                Some(NewFile::Filled)
+            }
             (_, true, _) => Some(NewFile::Filled),
             _ if options.fills || options.trims => Some(NewFile::Sparse),
             (_, false, Fallocate::Reserve) if !options.create_on_open => Some(NewFile::Reserved),
