@@ -125,6 +125,9 @@ pub struct DiskCache {
     /// Reads of what the cache holds do not wait for the head's writes.
     #[serde(default = "yes")]
     pub answers_during_writes: bool,
+    /// The head does not wait for the last data of a write: the bus is faster.
+    #[serde(default = "yes")]
+    pub writes_on_arrival: bool,
     pub write_bytes: u64,
     /// Back-to-back writes before the drive builds a new list and loses a revolution (0: no limit).
     pub write_list: u32,

@@ -12,7 +12,7 @@ use machine::{Nanos, Op};
 const SEND: u8 = 0;
 const DONE: u8 = 1;
 const DISCONNECTED: u8 = 2;
-/// The drive has a write's data and disconnects.
+/// The drive may begin to write.
 const RECEIVED: u8 = 3;
 const RESELECT: u8 = 4;
 const MEDIA: u8 = 5;
@@ -162,10 +162,15 @@ impl Disk {
                 }
                 return (self.receive(&command, t, host), end(DONE));
             }
+            let arrival = t;
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, true, t);
             t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
             t += phases.add(Phase::MessageIn, times.disconnect);
-            return (t, end(RECEIVED));
+            if !self.writes_on_arrival {
+                return (t, end(RECEIVED));
+            }
+            host.wake(arrival, end(RECEIVED));
+            return (t, end(DISCONNECTED));
         }
         self.free_at = now + answer + self.firmware.read_cycle.max(cycle);
         t += phases.add(Phase::MessageIn, self.firmware.read);
