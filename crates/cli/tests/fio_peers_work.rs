@@ -227,6 +227,52 @@ fn several_files_have_the_order_of_fio() {
     }
 }
 
+/// How many requests of each file follow one another at the same offset.
+fn repeats(requests: &[(String, u64)]) -> HashMap<String, Vec<usize>> {
+    let mut places: HashMap<String, Vec<u64>> = HashMap::new();
+    for (file, block) in requests {
+        places.entry(file.clone()).or_default().push(*block);
+    }
+    let runs = |blocks: Vec<u64>| blocks.chunk_by(|a, b| a == b).map(<[u64]>::len).collect();
+    places.into_iter().map(|(file, blocks)| (file, runs(blocks))).collect()
+}
+
+#[test]
+fn requests_stay_at_a_random_offset_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--rw=randread:3",
+        "--rw=randwrite:4 --io_size=512k",
+        "--rw=randread:2 --loops=2",
+        "--rw=randwrite:4 --loops=2 --nrfiles=2 --filesize=1m --size=300001",
+        "--rw=randread:5 --nrfiles=2",
+        "--rw=randwrite:4 --nrfiles=3 --size=250k",
+        "--rw=randread:8 --size=8m --io_size=70k --norandommap",
+        "--rw=randread:3 --ioengine=io_uring --iodepth=4",
+        // Each direction has its own place.
+        "--rw=randrw:8 --rwmixread=100",
+        // Without a number, and in order, it changes nothing.
+        "--rw=randread",
+        "--rw=write:4k",
+    ] {
+        let options = format!("--rw_sequencer=identical {options}");
+        let [ours, theirs] = [true, false].map(|ours| repeats(&requests(ours, &options)));
+        assert!(!ours.is_empty());
+        assert_eq!(ours, theirs, "{options}");
+    }
+    // With a map, a second pass takes other places than the first, and a third begins again.
+    for (loops, places) in [(2, 64), (3, 64)] {
+        let options = format!("--rw_sequencer=identical --rw=randread:2 --loops={loops}");
+        for ours in [true, false] {
+            let all = requests(ours, &options);
+            let blocks: HashSet<u64> = all.iter().map(|(_, block)| *block).collect();
+            assert_eq!((all.len(), blocks.len()), (64 * loops, places), "{ours}: {options}");
+        }
+    }
+}
+
 /// Files in order end by themselves, whatever the sizes of requests, and the others go on.
 #[test]
 fn requests_of_several_sizes_write_each_file_once() {

@@ -41,6 +41,8 @@ pub struct Options {
     pub strides: Strides,
     /// `rw=randread:8`: requests for each random offset.
     pub run: u64,
+    /// `rw_sequencer=identical`.
+    pub identical: bool,
     /// `percentage_random` of reads and writes.
     pub random_percent: [u8; 2],
     pub mode: &'static str,
@@ -244,6 +246,7 @@ impl Default for Options {
             every_place: false,
             strides: Strides::default(),
             run: 1,
+            identical: false,
             random_percent: [100; 2],
             mode: "read",
             mix_read: 50,
@@ -396,6 +399,11 @@ impl Options {
             class: self.io_class.unwrap_or(IoClass::BestEffort),
             level: self.io_level.unwrap_or(0),
         })
+    }
+
+    /// All requests of a run have its random offset.
+    pub(crate) fn run_stays(&self) -> bool {
+        self.identical && self.random && self.run > 1
     }
 
     /// `None`: only time counts.

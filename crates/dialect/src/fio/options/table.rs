@@ -188,7 +188,7 @@ static ROWS: &[Row] = &[
     row("randrepeat", Requests, Switch(|o, on| o.repeatable = on)),
     row("allrandrepeat", Requests, Switch(|o, on| o.repeatable = on)),
     row("serialize_overlap", Requests, Switch(|o, on| o.serialize_overlap = on)),
-    row("rw_sequencer", Requests, OnlyValues(&["sequential"], LEAVE)),
+    row("rw_sequencer", Requests, Value(|o, text| put(&mut o.identical, choice(text, &[("sequential", false), ("identical", true)])))),
     row("trim_percentage trim_verify_zero trim_backlog trim_backlog_batch", Requests, OnlyValues(&["0"], "a job trims with rw=trim or rw=trimwrite: leave it out")),
     row("zonemode", Requests, Value(|o, text| match text {
         "zbd" => Err("zoned block devices are not supported; use none or strided".into()),

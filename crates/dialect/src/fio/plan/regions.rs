@@ -225,8 +225,9 @@ impl End {
         let holes = options.hole_bytes;
         if holes == 0 {
             // As in fio, requests that find room go on until the size is reached.
-            let goes_on = (one || job.mixes_in_order())
-                && options.run == 1
+            let stays = options.run_stays();
+            let goes_on = (one || job.mixes_in_order() || stays)
+                && (options.run == 1 || stays)
                 && !options.strides.are_on()
                 && !job.passes_end();
             return if goes_on { End::Size } else { End::Full(all / request * request) };
@@ -289,7 +290,9 @@ impl Work {
             (_, Some(_)) => (up(asked)?, options.loops),
             (End::Size, None) if asked >= request && options.number_ios.is_none() => {
                 let asked = match () {
-                    () if holes > 0 => size.min(sum(|region| region.len_with_rest)?),
+                    () if holes > 0 || options.run_stays() => {
+                        size.min(sum(|region| region.len_with_rest)?)
+                    }
                     () if regions.len() > 1 => size.max(sum(|region| region.len_with_rest)?),
                     () => asked,
                 };
