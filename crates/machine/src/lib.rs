@@ -119,6 +119,17 @@ pub enum NewFile {
     Empty,
 }
 
+impl NewFile {
+    /// What its first writes find.
+    pub fn allocation(self) -> Allocation {
+        match self {
+            NewFile::Reserved => Allocation::Reserved,
+            NewFile::Grows(_) => Allocation::Extend,
+            NewFile::Filled | NewFile::Sparse | NewFile::Empty => Allocation::Written,
+        }
+    }
+}
+
 /// Finished runs, as JSON, for the next process.
 pub trait RunLog {
     /// Returns the run's next result from an earlier process.
