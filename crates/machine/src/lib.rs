@@ -114,6 +114,8 @@ pub enum NewFile {
     Sparse,
     /// This many bytes of data; writes behind them lengthen the file, up to the size.
     Grows(u64),
+    /// No data, and unwritten blocks beyond the end; writes lengthen the file, up to the size.
+    ReservedBeyond,
     /// No data. A run with [`Allocation::Extend`] writes this file, not a scratch file; write
     /// before reading.
     Empty,
@@ -123,7 +125,7 @@ impl NewFile {
     /// What its first writes find.
     pub fn allocation(self) -> Allocation {
         match self {
-            NewFile::Reserved => Allocation::Reserved,
+            NewFile::Reserved | NewFile::ReservedBeyond => Allocation::Reserved,
             NewFile::Grows(_) => Allocation::Extend,
             NewFile::Filled | NewFile::Sparse | NewFile::Empty => Allocation::Written,
         }

@@ -128,6 +128,8 @@ pub enum Fallocate {
     /// Full length, without reserving space.
     Truncate,
     Reserve,
+    /// Space is reserved, and it grows with each write.
+    Keep,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

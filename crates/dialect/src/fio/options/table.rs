@@ -135,11 +135,8 @@ static ROWS: &[Row] = &[
     row("offset fileoffset", Files, Value(|o, text| put(&mut o.offset, amount(text, o.kb_base)))),
     row("offset_increment", Files, Value(|o, text| put(&mut o.offset_increment, amount(text, o.kb_base)))),
     row("offset_align", Files, Value(|o, text| put(&mut o.offset_align_bytes, size(text, o.kb_base)))),
-    row("fallocate", Files, Value(|o, text| match text {
-        "keep" => Err("space beyond the end of a file is not supported; use native or none".into()),
-        _ => put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
-            ("truncate", Fallocate::Truncate), ("none", Fallocate::None), ("0", Fallocate::None)])),
-    })),
+    row("fallocate", Files, Value(|o, text| put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
+        ("keep", Fallocate::Keep), ("truncate", Fallocate::Truncate), ("none", Fallocate::None), ("0", Fallocate::None)])))),
     row("overwrite", Files, Switch(|o, on| o.overwrite = on)),
     row("create_on_open", Files, Switch(|o, on| o.create_on_open = on)),
     row("allow_file_create", Files, Switch(|o, on| o.allow_create = on)),

@@ -228,7 +228,10 @@ impl Arrangement {
             _ if options.fills || options.trims => Some(NewFile::Sparse),
             (_, false, Fallocate::Reserve) if !options.create_on_open => Some(NewFile::Reserved),
             (_, false, Fallocate::Truncate) if !options.create_on_open => Some(NewFile::Sparse),
-            (Found::Nothing, ..) if !is_twin(&path) => Some(NewFile::Grows(0)),
+            (Found::Nothing, ..) if !is_twin(&path) => Some(match options.fallocate {
+                Fallocate::Keep if !options.create_on_open => NewFile::ReservedBeyond,
+                _ => NewFile::Grows(0),
+            }),
             _ => Some(NewFile::Sparse),
         };
         let bytes = match found {
