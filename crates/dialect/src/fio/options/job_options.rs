@@ -8,6 +8,7 @@ use super::latency_goal::LatencyGoal;
 use super::method::Method;
 use super::min_rates::MinRates;
 use super::pattern::Fill;
+use super::sync_every::SyncEvery;
 use super::tolerated::Tolerated;
 use super::trace::{Replay, Trace};
 use super::value::{Amount, Reason, number, size};
@@ -110,9 +111,7 @@ pub struct Options {
     /// Implies `direct`, as in fio 3.33.
     pub atomic: bool,
     pub sync: SyncMode,
-    /// Writes between syncs; 0: never.
-    pub fsync: u64,
-    pub fdatasync: u64,
+    pub sync_every: SyncEvery,
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
     pub fallocate: Fallocate,
@@ -294,8 +293,7 @@ impl Default for Options {
             direct: false,
             atomic: false,
             sync: SyncMode::None,
-            fsync: 0,
-            fdatasync: 0,
+            sync_every: SyncEvery::default(),
             end_fsync: false,
             fallocate: Fallocate::Reserve,
             overwrite: false,

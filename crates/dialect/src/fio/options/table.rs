@@ -218,8 +218,8 @@ static ROWS: &[Row] = &[
     row("sync", Access, Value(|o, text| {
         put(&mut o.sync, choice(text, &[("none", SyncMode::None), ("0", SyncMode::None), ("sync", SyncMode::Full), ("1", SyncMode::Full), ("dsync", SyncMode::Data)]))
     })),
-    row("fsync", Access, Value(|o, text| put(&mut o.fsync, count(text, o.kb_base, 0, MAX_COUNT)))),
-    row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, count(text, o.kb_base, 0, MAX_COUNT)))),
+    row("fsync", Access, Value(|o, text| put(&mut o.sync_every.file, count(text, o.kb_base, 0, MAX_COUNT)))),
+    row("fdatasync", Access, Value(|o, text| put(&mut o.sync_every.data, count(text, o.kb_base, 0, MAX_COUNT)))),
     row("end_fsync", Access, Switch(|o, on| o.end_fsync = on)),
     row("fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
     row("sync_file_range write_barrier", Access, OnlyValues(&["0"], "use fsync or fdatasync")),

@@ -387,7 +387,7 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
-    if job.is_threaded() && (options.fsync > 0 || options.fdatasync > 0) {
+    if job.is_threaded() && options.sync_every.any() {
         return Err(job.wrong(
             "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not supported; use psync, libaio or io_uring",
         ));
@@ -430,10 +430,7 @@ fn check_file_operation(job: &Job, warnings: &mut Vec<String>) -> Result<(), Fio
     let engine = &options.engine_name;
     let refused = [
         ("verify", options.verify.is_some()),
-        (
-            "fsync, fdatasync or end_fsync",
-            options.fsync + options.fdatasync > 0 || options.end_fsync,
-        ),
+        ("fsync, fdatasync or end_fsync", options.sync_every.any() || options.end_fsync),
         ("rw=trim", options.trims),
         ("read_iolog", options.trace.is_some()),
         ("fill_device", options.fills),

@@ -4,6 +4,7 @@ use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
 use super::finished::Finished;
 use super::stream_stats::Done;
+use crate::fio::options::sync_every::SyncEvery;
 use crate::fio::options::value::Amount;
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next, Op, Stability};
@@ -17,8 +18,7 @@ pub(crate) struct Passes {
 }
 
 pub(crate) struct Syncs {
-    /// Writes between full syncs, and between data syncs; 0: never.
-    every: [u64; 2],
+    every: SyncEvery,
     /// In total, and at the last sync.
     written: [u64; 2],
     last_file: u32,
@@ -46,7 +46,7 @@ impl Progress {
 impl Syncs {
     pub(crate) fn of(job: &Job, depth: u32, passes: Passes) -> Option<Syncs> {
         let options = &job.options;
-        let every = [options.fsync, options.fdatasync];
+        let every = options.sync_every;
         let progress = job.saves_state().then(|| Progress {
             numbers: vec![u64::MAX; depth as usize].into_boxed_slice(),
             issued: 0,
@@ -55,7 +55,7 @@ impl Syncs {
             // The sync at the end covers everything.
             synced_only: options.state_synced && !options.end_fsync,
         });
-        let asked = every != [0; 2] || options.end_fsync || passes.bytes > 0 || progress.is_some();
+        let asked = every.any() || options.end_fsync || passes.bytes > 0 || progress.is_some();
         let at_end = options.end_fsync;
         let last_too = leaves_rest(job);
         let (written, last_file) = ([0; 2], 0);
@@ -63,18 +63,12 @@ impl Syncs {
     }
 
     pub(crate) fn is_between_passes(&self) -> bool {
-        self.every == [0; 2] && !self.at_end && self.progress.is_none()
+        !self.every.any() && !self.at_end && self.progress.is_none()
     }
 
-    /// As in fio, a full sync replaces a data sync.
     fn wanted(&self) -> Option<Stability> {
-        let [file, data] = self.every;
         let [written, synced] = self.written;
-        if file | data == 0 || written == synced {
-            return None;
-        }
-        let asks = |every: u64| every > 0 && written.is_multiple_of(every);
-        if asks(file) { Some(Stability::File) } else { asks(data).then_some(Stability::Data) }
+        if written == synced { None } else { self.every.after(written) }
     }
 
     fn at_turn(&mut self, core: &mut Core) -> Option<Stability> {

@@ -147,10 +147,9 @@ impl FileTurns {
             state.places[file].is_done = true;
         };
         (request.target, request.offset) = (file as u32, self.part.0 + offset);
-        if request.op == Op::Write && self.sync_every != [0; 2] {
+        if request.op == Op::Write && self.sync_every.any() {
             state.writes += 1;
-            let due = |&every: &u64| every > 0 && state.writes.is_multiple_of(every);
-            if self.sync_every.iter().any(due) {
+            if self.sync_every.after(state.writes).is_some() {
                 state.sync_file = self.file_of_own(state).map(|file| file as u32);
             }
         }
