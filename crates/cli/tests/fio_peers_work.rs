@@ -56,7 +56,12 @@ fn call(line: &str, names: &HashMap<String, String>) -> Option<Call> {
         "pwrite64" | "pread64" => rest.split_once(')')?.0.rsplit(", ").next()?.parse().ok()?,
         _ => 0,
     };
-    file.starts_with("j.").then(|| (name.into(), file, offset))
+    // The range and the flags of a sync.
+    let name = match name {
+        "sync_file_range" => format!("{name}{}", rest.split_once(')')?.0),
+        name => name.into(),
+    };
+    file.starts_with("j.").then_some((name, file, offset))
 }
 
 #[test]
@@ -81,6 +86,13 @@ fn syncs_are_of_the_same_file_as_in_fio() {
         "--rw=write --filesize=50000 --fdatasync=2",
         "--rw=write --size=100k --io_size=50000 --fdatasync=1",
         "--rw=write --size=50000 --number_ios=3 --fdatasync=1",
+        // Ranges.
+        "--rw=write --size=64k --sync_file_range=write:3",
+        "--rw=write --size=64k --sync_file_range=wait_before,write,wait_after:2 --end_fsync=1",
+        "--rw=write --size=64k --sync_file_range=wait_after",
+        "--rw=write --nrfiles=3 --size=96k --sync_file_range=write:2",
+        "--rw=write --nrfiles=2 --size=96k --sync_file_range=wait_before,write:4 --fsync=6",
+        "--rw=write --size=64k --sync_file_range=write:2 --fdatasync=4",
     ] {
         let [ours, theirs] = [true, false].map(|ours| calls(ours, options));
         assert_eq!(ours, theirs, "{options}");

@@ -44,7 +44,7 @@ pub use run::{
     Buffers, IoClass, IoPriority, OnFailure, OnInterrupt, Part, PartUsage, RunOptions, RunUsage,
     Scheduling, Start,
 };
-pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
+pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability, Writeback};
 pub use tasks::{FileSystemSpace, OpenAs, Sharing, TaskFile, TaskFiles, Wanted};
 pub use usage::{
     BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryKind, MemoryUse, NetworkLink,

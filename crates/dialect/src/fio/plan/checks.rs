@@ -7,7 +7,9 @@ use crate::fio::options::jobfile::cut;
 use crate::fio::options::kinds::{Distribution, FileService, SyncMode};
 use crate::fio::options::method::Method;
 use crate::fio::options::value::Amount;
+use crate::parse::is_twin;
 use machine::units::show_size;
+use std::path::Path;
 
 pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     check_requests(job, warnings)?;
@@ -387,9 +389,15 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
+    if options.sync_every.range > 0 && options.filenames.iter().any(|name| is_twin(Path::new(name)))
+    {
+        return Err(job.wrong(
+            "sync_file_range on a simulated machine: its kernel does not write back parts of files; use fsync or fdatasync",
+        ));
+    }
     if job.is_threaded() && options.sync_every.any() {
         return Err(job.wrong(
-            "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not supported; use psync, libaio or io_uring",
+            "fsync, fdatasync and sync_file_range with ioengine=posixaio or io_submit_mode=offload are not supported; use psync, libaio or io_uring",
         ));
     }
     if options.engine.is_mapped() {
