@@ -163,6 +163,8 @@ pub struct Options {
     pub ignores_pauses: bool,
     /// Requests between pauses.
     pub think_blocks: Option<u64>,
+    /// `thinktime_blocks_type=issue`: requests count when they are issued.
+    pub think_at_issue: bool,
     /// 0: only requests count.
     pub think_io_ns: u64,
     pub serialize_overlap: bool,
@@ -332,6 +334,7 @@ impl Default for Options {
             think_spin_ns: 0,
             ignores_pauses: false,
             think_blocks: None,
+            think_at_issue: false,
             think_io_ns: 0,
             serialize_overlap: false,
             locked_bytes: 0,

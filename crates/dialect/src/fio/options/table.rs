@@ -258,7 +258,7 @@ static ROWS: &[Row] = &[
     row("thinktime", Time, Value(|o, text| put(&mut o.think_ns, time_ns(text, 1000)))),
     row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, count(text, o.kb_base, 0, MAX_COUNT).map(|n| Some(n.max(1)))))),
     row("thinktime_iotime", Time, Value(|o, text| put(&mut o.think_io_ns, time_ns(text, SECOND_NS)))),
-    row("thinktime_blocks_type", Time, OnlyValues(&["complete"], LEAVE)),
+    row("thinktime_blocks_type", Time, Value(|o, text| put(&mut o.think_at_issue, choice(text, &[("complete", false), ("issue", true)])))),
     row("thinktime_spin", Time, Value(|o, text| put(&mut o.think_spin_ns, time_ns(text, 1000)))),
     row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
     row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
