@@ -2,7 +2,7 @@ use super::cmdprio::CommandPriority;
 use super::criterion::Criterion;
 use super::kinds::{
     self, BlockOption, Checked, Distribution, ExitWhat, Fallocate, FileOperation, FileService,
-    Logs, Strides, SyncMode, Unified,
+    Lock, Logs, Strides, SyncMode, Unified,
 };
 use super::latency_goal::LatencyGoal;
 use super::method::Method;
@@ -115,6 +115,7 @@ pub struct Options {
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
     pub fallocate: Fallocate,
+    pub locks: Option<Lock>,
     pub overwrite: bool,
     pub group_reporting: bool,
     pub stonewall: bool,
@@ -298,6 +299,7 @@ impl Default for Options {
             sync_every: SyncEvery::default(),
             end_fsync: false,
             fallocate: Fallocate::Reserve,
+            locks: None,
             overwrite: false,
             group_reporting: false,
             stonewall: false,

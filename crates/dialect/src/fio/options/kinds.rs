@@ -132,6 +132,14 @@ pub enum Fallocate {
     Keep,
 }
 
+/// Requests that `lockfile` makes wait for those of other jobs to the same file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    All,
+    /// Reads wait only for writes.
+    Writes,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileService {
     RoundRobin,

@@ -12,7 +12,8 @@ use super::tolerated::Tolerated;
 
 use super::job_options::Options;
 use super::kinds::{
-    BlockOption, ExitWhat, Fallocate, MAX_COARSENESS, SPREAD_NS, SyncMode, Unified, WindowValue,
+    BlockOption, ExitWhat, Fallocate, Lock, MAX_COARSENESS, SPREAD_NS, SyncMode, Unified,
+    WindowValue,
 };
 use super::method::Method;
 use super::pattern::{pattern, plain_pattern};
@@ -148,7 +149,7 @@ static ROWS: &[Row] = &[
     row("fill_device fill_fs", Files, Switch(|o, on| o.fills = on)),
     row("file_append", Files, Switch(|o, on| o.append = on)),
     row("opendir", Files, OnlyValues(&["0"], "name the files, with filename")),
-    row("lockfile", Files, OnlyValues(&["none"], LEAVE)),
+    row("lockfile", Files, Value(|o, text| put(&mut o.locks, choice(text, &[("none", None), ("exclusive", Some(Lock::All)), ("readwrite", Some(Lock::Writes))])))),
     // --destroy-data names what may be overwritten.
     row("allow_mounted_write", Files, Ignored(Form::Switch)),
     //

@@ -78,7 +78,10 @@ fn pauses_follow_completions_or_requests_as_in_fio() {
     let deep = format!("{two} iodepth=4");
     // The requests that were in flight at a pause suffice for another.
     assert_eq!(asked_and_done(&deep, 12), "rrrr.r....Pr.Prrrr....Pr.Pr.P");
-    assert_eq!(asked_and_done(&format!("{deep} thinktime_blocks_type=issue"), 6), "rr..Prr..Prr..P");
+    assert_eq!(
+        asked_and_done(&format!("{deep} thinktime_blocks_type=issue"), 6),
+        "rr..Prr..Prr..P"
+    );
 }
 
 #[test]
