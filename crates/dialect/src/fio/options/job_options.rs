@@ -191,6 +191,7 @@ pub struct Options {
     /// `dedupe_global`.
     pub global_set: bool,
     pub verify: Option<Method>,
+    pub verify_given: bool,
     pub pattern: Fill,
     /// The pattern restarts after this; 0: at each request.
     pub pattern_interval: u32,
@@ -354,6 +355,7 @@ impl Default for Options {
             working_set_percent: 5,
             global_set: false,
             verify: None,
+            verify_given: false,
             pattern: Fill::default(),
             pattern_interval: 0,
             verify_offset: 0,

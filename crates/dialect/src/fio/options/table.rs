@@ -289,8 +289,17 @@ static ROWS: &[Row] = &[
     row("dedupe_mode", Data, Value(|o, text| put(&mut o.working_set, dedupe_mode(text)))),
     row("dedupe_working_set_percentage", Data, Value(|o, text| put(&mut o.working_set_percent, count(text, o.kb_base, 1, 100).map(|n| n as u8)))),
     row("dedupe_global", Data, Switch(|o, on| o.global_set = on)),
-    row("verify", Data, Value(|o, text| put(&mut o.verify, Method::named(text)))),
-    row("verify_pattern", Data, Value(|o, text| put(&mut o.pattern, pattern(text)))),
+    row("verify", Data, Value(|o, text| {
+        o.verify_given = true;
+        put(&mut o.verify, Method::named(text))
+    })),
+    row("verify_pattern", Data, Value(|o, text| {
+        if !o.verify_given {
+            // As in fio, a pattern alone verifies, with headers.
+            o.verify = Some(Method::PatternHeader);
+        }
+        put(&mut o.pattern, pattern(text))
+    })),
     row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),
     row("do_verify", Data, Switch(|o, on| o.do_verify = on)),
     row("verify_only", Data, Flag(|o, on| o.verify_only = on)),
