@@ -723,6 +723,11 @@ fn jobs_move_as_much_as_in_fio() {
         "--rw=read --filesize=1m --size=777777",
         "--rw=randread --filesize=1m --size=777777",
         "--rw=write --filesize=1m --size=777777",
+        // All passes together are rounded up.
+        "--rw=read --size=100000 --io_size=12345 --loops=3",
+        "--rw=write --size=64k --io_size=50k --loops=3",
+        "--rw=randread --size=64k --io_size=10k --loops=3 --norandommap",
+        "--rw=read --size=192k --io_size=50k --loops=3 --nrfiles=3",
         // Each direction has its own places, and a mix of one direction none.
         "--rw=rw --nrfiles=7 --size=1m",
         "--rw=rw --filename=a:b --filesize=100000",
