@@ -122,7 +122,7 @@ pub enum NewFile {
 }
 
 impl NewFile {
-    /// What its first writes find.
+    /// The space that its first writes find.
     pub fn allocation(self) -> Allocation {
         match self {
             NewFile::Reserved | NewFile::ReservedBeyond => Allocation::Reserved,

@@ -21,7 +21,7 @@ impl SyncEvery {
         self != SyncEvery::default()
     }
 
-    /// What follows this number of writes. As in fio, a full sync replaces a data sync.
+    /// The sync after this number of writes. As in fio, a full sync replaces a data sync.
     pub(crate) fn after(self, writes: u64) -> Option<Stability> {
         let asks = |every: u64| every > 0 && writes.is_multiple_of(every);
         match () {
@@ -49,7 +49,7 @@ impl SyncEvery {
                 "wait_after" => how.wait_after = true,
                 _ => {
                     return Err(format!(
-                        "'{}' is none of wait_before, write and wait_after; write write:8",
+                        "'{}' is not wait_before, write or wait_after; write write:8",
                         cut(word)
                     ));
                 }

@@ -50,8 +50,8 @@ impl Pauses {
         }
     }
 
-    /// As in fio, a pause also follows the first request after another, if so many were in flight
-    /// then that they suffice.
+    /// As in fio, the requests in flight at a pause count for the next one, which follows at least
+    /// one more request.
     fn has_all(&self, blocks: u64) -> bool {
         if self.at_issue {
             self.issued >= blocks

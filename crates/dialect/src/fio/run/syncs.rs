@@ -87,7 +87,7 @@ impl Syncs {
         if written == synced || written == self.moved { None } else { self.every.after(written) }
     }
 
-    /// The sync of a file: with its range, which begins anew.
+    /// The sync of a file, with its range, which starts again.
     fn of_file(&mut self, what: Stability, file: u32) -> Stability {
         let range = self.ranges.get_mut(file as usize);
         let range = range.map(|range| std::mem::replace(range, UNWRITTEN));

@@ -45,7 +45,7 @@ fn misspelt_and_unsupported_options_give_different_errors() {
         ("numa_cpu_nodes", "0", "does not serve it; start halfpower under numactl"),
         ("xyzzy", "1", "does not know it"),
         ("write_barrier", "1", "serves only 0 here"),
-        ("sync_file_range", "8", "none of wait_before, write and wait_after"),
+        ("sync_file_range", "8", "not wait_before, write or wait_after"),
     ] {
         let why = Options::default().set(name, Some(value)).unwrap_err();
         assert!(why.contains(reason), "{name}: {why}");
