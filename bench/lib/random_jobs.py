@@ -298,6 +298,14 @@ def facts_of(document, directory, sections):
     return facts
 
 
+def end_all_in(directory):
+    """Ends the processes that work in a directory: each of fio's jobs has a session of its own, and keeps the pipes open."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").readlink() == directory:
+                os.kill(int(process.name), signal.SIGKILL)
+
+
 def run(program, text, sections, root):
     """Runs a job file in a fresh directory."""
     with tempfile.TemporaryDirectory(dir=root, prefix="random-") as made:
@@ -312,8 +320,7 @@ def run(program, text, sections, root):
                 child.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.communicate(timeout=10)
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
+                end_all_in(directory)
                 child.communicate()
                 return Outcome("slow", f"not finished after {TIMEOUT_S} s")
         out, errors = out.decode("utf8", "replace"), errors.decode("utf8", "replace").strip().splitlines()

@@ -36,8 +36,14 @@ fn each_program_verifies_what_the_other_wrote() {
         "meta --verify_pattern=0x010203",
         "crc32c --verify_interval=1k",
         "pattern --verify_pattern=0xdeadbeef",
+        // A pattern alone verifies, too.
+        "",
     ] {
-        let common = format!("--name=v --filename=data --size=64k --bs=4k --verify={method}");
+        let verify = match method {
+            "" => "--verify_pattern=0xdeadbeef".into(),
+            method => format!("--verify={method}"),
+        };
+        let common = format!("--name=v --filename=data --size=64k --bs=4k {verify}");
         for (writer, reader) in [(true, false), (false, true)] {
             succeeds(writer, at, &format!("{common} --rw=randwrite --do_verify=0"));
             succeeds(reader, at, &format!("{common} --rw=read"));

@@ -56,7 +56,12 @@ fn call(line: &str, names: &HashMap<String, String>) -> Option<Call> {
         "pwrite64" | "pread64" => rest.split_once(')')?.0.rsplit(", ").next()?.parse().ok()?,
         _ => 0,
     };
-    file.starts_with("j.").then(|| (name.into(), file, offset))
+    // The range and the flags of a sync.
+    let name = match name {
+        "sync_file_range" => format!("{name}{}", rest.split_once(')')?.0),
+        name => name.into(),
+    };
+    file.starts_with("j.").then_some((name, file, offset))
 }
 
 #[test]
@@ -81,6 +86,13 @@ fn syncs_are_of_the_same_file_as_in_fio() {
         "--rw=write --filesize=50000 --fdatasync=2",
         "--rw=write --size=100k --io_size=50000 --fdatasync=1",
         "--rw=write --size=50000 --number_ios=3 --fdatasync=1",
+        // Ranges.
+        "--rw=write --size=64k --sync_file_range=write:3",
+        "--rw=write --size=64k --sync_file_range=wait_before,write,wait_after:2 --end_fsync=1",
+        "--rw=write --size=64k --sync_file_range=wait_after",
+        "--rw=write --nrfiles=3 --size=96k --sync_file_range=write:2",
+        "--rw=write --nrfiles=2 --size=96k --sync_file_range=wait_before,write:4 --fsync=6",
+        "--rw=write --size=64k --sync_file_range=write:2 --fdatasync=4",
     ] {
         let [ours, theirs] = [true, false].map(|ours| calls(ours, options));
         assert_eq!(ours, theirs, "{options}");
@@ -224,6 +236,52 @@ fn several_files_have_the_order_of_fio() {
         "--rw=randread --nrfiles=3 --filesize=16k-64k --time_based --runtime=600ms --rate_iops=150",
     ] {
         assert_eq!(files(true, options), files(false, options), "{options}");
+    }
+}
+
+/// How many requests of each file follow one another at the same offset.
+fn repeats(requests: &[(String, u64)]) -> HashMap<String, Vec<usize>> {
+    let mut places: HashMap<String, Vec<u64>> = HashMap::new();
+    for (file, block) in requests {
+        places.entry(file.clone()).or_default().push(*block);
+    }
+    let runs = |blocks: Vec<u64>| blocks.chunk_by(|a, b| a == b).map(<[u64]>::len).collect();
+    places.into_iter().map(|(file, blocks)| (file, runs(blocks))).collect()
+}
+
+#[test]
+fn requests_stay_at_a_random_offset_as_in_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--rw=randread:3",
+        "--rw=randwrite:4 --io_size=512k",
+        "--rw=randread:2 --loops=2",
+        "--rw=randwrite:4 --loops=2 --nrfiles=2 --filesize=1m --size=300001",
+        "--rw=randread:5 --nrfiles=2",
+        "--rw=randwrite:4 --nrfiles=3 --size=250k",
+        "--rw=randread:8 --size=8m --io_size=70k --norandommap",
+        "--rw=randread:3 --ioengine=io_uring --iodepth=4",
+        // Each direction has its own place.
+        "--rw=randrw:8 --rwmixread=100",
+        // Without a number, and in order, it changes nothing.
+        "--rw=randread",
+        "--rw=write:4k",
+    ] {
+        let options = format!("--rw_sequencer=identical {options}");
+        let [ours, theirs] = [true, false].map(|ours| repeats(&requests(ours, &options)));
+        assert!(!ours.is_empty());
+        assert_eq!(ours, theirs, "{options}");
+    }
+    // With a map, a second pass takes other places than the first, and a third begins again.
+    for (loops, places) in [(2, 64), (3, 64)] {
+        let options = format!("--rw_sequencer=identical --rw=randread:2 --loops={loops}");
+        for ours in [true, false] {
+            let all = requests(ours, &options);
+            let blocks: HashSet<u64> = all.iter().map(|(_, block)| *block).collect();
+            assert_eq!((all.len(), blocks.len()), (64 * loops, places), "{ours}: {options}");
+        }
     }
 }
 
@@ -665,6 +723,11 @@ fn jobs_move_as_much_as_in_fio() {
         "--rw=read --filesize=1m --size=777777",
         "--rw=randread --filesize=1m --size=777777",
         "--rw=write --filesize=1m --size=777777",
+        // All passes together are rounded up.
+        "--rw=read --size=100000 --io_size=12345 --loops=3",
+        "--rw=write --size=64k --io_size=50k --loops=3",
+        "--rw=randread --size=64k --io_size=10k --loops=3 --norandommap",
+        "--rw=read --size=192k --io_size=50k --loops=3 --nrfiles=3",
         // Each direction has its own places, and a mix of one direction none.
         "--rw=rw --nrfiles=7 --size=1m",
         "--rw=rw --filename=a:b --filesize=100000",
@@ -710,16 +773,27 @@ fn files_without_reserved_space_grow_as_in_fio() {
         "--fallocate=none --size=64k --rw=randwrite --verify=crc32c",
         "--fallocate=none --size=1m --number_ios=5 --ioengine=libaio --iodepth=4",
         "--create_on_open=1 --size=1m --io_size=64k",
+        "--fallocate=keep --size=1m --io_size=64k",
+        "--fallocate=keep --size=200000 --bs=64k --nrfiles=2",
+        "--fallocate=keep --size=64k --rw=randwrite --verify=crc32c",
+        "--fallocate=keep --create_on_open=1 --size=1m --io_size=64k",
+        "--fallocate=keep --size=1m --number_ios=5 --ioengine=libaio --iodepth=4",
         // These have their length from the beginning.
         "--fallocate=truncate --size=1m --io_size=64k",
         "--fallocate=native --size=1m --io_size=64k",
         "--fallocate=none --size=1m --io_size=64k --overwrite=1",
+        "--fallocate=keep --size=1m --io_size=64k --overwrite=1",
     ] {
         let [ours, theirs] = [true, false].map(|ours| {
             let directory = tempfile::tempdir().unwrap();
             succeeds(ours, directory.path(), &format!("--name=j --rw=write --bs=4k {options}"));
             let files = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap());
-            let files = files.map(|file| (file.file_name(), file.metadata().unwrap().len()));
+            // `keep` reserves blocks beyond the end, where a few may hold metadata.
+            let size = |file: &fs::Metadata| {
+                let beyond = file.blocks() * 512 > file.len() + 16_384;
+                (file.len(), options.contains("keep").then_some(beyond))
+            };
+            let files = files.map(|file| (file.file_name(), size(&file.metadata().unwrap())));
             let mut files: Vec<_> =
                 files.filter(|(name, _)| name.to_string_lossy().starts_with("j.")).collect();
             files.sort();

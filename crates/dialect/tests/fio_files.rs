@@ -58,6 +58,26 @@ fn arrange(text: &str, destroy: &[&str]) -> Result<Arrangement, FioError> {
 }
 
 #[test]
+fn locks_that_another_job_would_hold_are_refused() {
+    let locks = |text: &str| arrange(&format!("[global]\nsize=1m\n{text}"), &[]);
+    for alone in [
+        "[j]\ndirectory=/dir\nrw=write\nnumjobs=2\nlockfile=exclusive\n",
+        "[j]\nfilename=/new\nrw=write\nlockfile=exclusive\n[k]\nfilename=/new\nrw=write\n",
+        "[j]\nfilename=/new\nrw=randread\nlockfile=readwrite\nnumjobs=3\n",
+        "[j]\nfilename=/new\nrw=write\nlockfile=exclusive\n[k]\nfilename=/new\nrw=write\nlockfile=exclusive\nstonewall\n",
+    ] {
+        assert!(locks(alone).is_ok(), "{alone}");
+    }
+    for shared in [
+        "[j]\nfilename=/new\nrw=randread\nlockfile=exclusive\nnumjobs=2\n",
+        "[j]\nfilename=/new\nrw=randread\nlockfile=readwrite\n[k]\nfilename=/new\nrw=write\nlockfile=readwrite\n",
+    ] {
+        let error = locks(shared).unwrap_err().to_string();
+        assert!(error.contains("lockfile: another job uses /new at the same time"), "{error}");
+    }
+}
+
+#[test]
 fn clones_have_separate_files_or_parts() {
     let arranged = arrange("[j]\ndirectory=/dir\nsize=4m\nnumjobs=3\nrw=write\n", &[]).unwrap();
     let paths: Vec<String> =

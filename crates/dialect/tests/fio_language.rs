@@ -73,7 +73,7 @@ fn options_parse() {
         (together.options.filenames.clone(), together.options.offset),
         (vec!["/data/x:y".to_string()], Amount::Percent(25))
     );
-    assert_eq!((together.options.fdatasync, together.options.read_percent()), (8, 0));
+    assert_eq!((together.options.sync_every.data, together.options.read_percent()), (8, 0));
     assert_eq!(
         (after.options.distribution.clone(), after.options.sync, after.request_bytes()),
         (Distribution::Zipf(1.2), SyncMode::Data, 4096)

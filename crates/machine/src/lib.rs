@@ -44,7 +44,7 @@ pub use run::{
     Buffers, IoClass, IoPriority, OnFailure, OnInterrupt, Part, PartUsage, RunOptions, RunUsage,
     Scheduling, Start,
 };
-pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
+pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability, Writeback};
 pub use tasks::{FileSystemSpace, OpenAs, Sharing, TaskFile, TaskFiles, Wanted};
 pub use usage::{
     BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryKind, MemoryUse, NetworkLink,
@@ -114,9 +114,22 @@ pub enum NewFile {
     Sparse,
     /// This many bytes of data; writes behind them lengthen the file, up to the size.
     Grows(u64),
+    /// No data, and unwritten blocks beyond the end; writes lengthen the file, up to the size.
+    ReservedBeyond,
     /// No data. A run with [`Allocation::Extend`] writes this file, not a scratch file; write
     /// before reading.
     Empty,
+}
+
+impl NewFile {
+    /// The space that its first writes find.
+    pub fn allocation(self) -> Allocation {
+        match self {
+            NewFile::Reserved | NewFile::ReservedBeyond => Allocation::Reserved,
+            NewFile::Grows(_) => Allocation::Extend,
+            NewFile::Filled | NewFile::Sparse | NewFile::Empty => Allocation::Written,
+        }
+    }
 }
 
 /// Finished runs, as JSON, for the next process.

@@ -52,6 +52,18 @@ pub enum Stability {
     File,
     /// No sync: drops clean pages, so the next pass reads them again.
     Uncached,
+    /// No sync: moves this part's dirty pages to the device (`sync_file_range`).
+    Moved { how: Writeback, offset: u64, bytes: u64 },
+}
+
+/// In this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Writeback {
+    /// Waits for pages that are being written.
+    pub wait_before: bool,
+    /// Begins to write dirty pages.
+    pub write: bool,
+    pub wait_after: bool,
 }
 
 /// Keeps its requests outstanding and issues the next one on each completion.

@@ -37,6 +37,8 @@ enum FillTo {
     Longer(bool),
     /// Fills these bytes at the start; requests write the rest.
     Start(u64),
+    /// Only reserves space, beyond the end of an empty file.
+    Beyond,
 }
 
 fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
@@ -269,7 +271,7 @@ impl Member {
         match self.to_fill {
             Some(FillTo::End | FillTo::Time) => self.size,
             Some(FillTo::Start(bytes)) => bytes,
-            Some(FillTo::Longer(_)) | None => 0,
+            Some(FillTo::Longer(_) | FillTo::Beyond) | None => 0,
         }
     }
 
@@ -286,6 +288,16 @@ impl Member {
                     self.file.set_len(bytes).map_err(cannot())?;
                 }
                 self.file.sync_all().map_err(cannot())?;
+            }
+            Some(FillTo::Beyond) => {
+                let cannot = || Error::io("cannot allocate space for", &self.path);
+                self.file.set_len(0).map_err(cannot())?;
+                let keeps = rustix::fs::FallocateFlags::KEEP_SIZE;
+                let reserved = rustix::fs::fallocate(&*self.file, keeps, 0, self.size);
+                match reserved.map_err(io::Error::from) {
+                    Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+                    result => result.map_err(cannot())?,
+                }
             }
             Some(FillTo::Longer(reserve)) => {
                 self.made.iter().for_each(OwnedFile::touch);
@@ -322,6 +334,7 @@ impl Member {
         let to_fill = match new_file {
             NewFile::Filled => Some(FillTo::Time),
             NewFile::Grows(bytes) => Some(FillTo::Start(bytes)),
+            NewFile::ReservedBeyond => Some(FillTo::Beyond),
             _ => None,
         };
         let kind = TargetKind::TestFile;
@@ -329,7 +342,7 @@ impl Member {
             Member { path, kind, size: max, writable: true, file, made: Some(made), to_fill };
         match new_file {
             // Only enough to probe the alignment.
-            NewFile::Filled | NewFile::Empty | NewFile::Grows(_) => {
+            NewFile::Filled | NewFile::Empty | NewFile::Grows(_) | NewFile::ReservedBeyond => {
                 let mut start = vec![0; max.min(GROWN_START) as usize];
                 fill_random(fill.seed, &mut start);
                 member

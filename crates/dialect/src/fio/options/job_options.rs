@@ -2,12 +2,13 @@ use super::cmdprio::CommandPriority;
 use super::criterion::Criterion;
 use super::kinds::{
     self, BlockOption, Checked, Distribution, ExitWhat, Fallocate, FileOperation, FileService,
-    Logs, Strides, SyncMode, Unified,
+    Lock, Logs, Strides, SyncMode, Unified,
 };
 use super::latency_goal::LatencyGoal;
 use super::method::Method;
 use super::min_rates::MinRates;
 use super::pattern::Fill;
+use super::sync_every::SyncEvery;
 use super::tolerated::Tolerated;
 use super::trace::{Replay, Trace};
 use super::value::{Amount, Reason, number, size};
@@ -41,6 +42,8 @@ pub struct Options {
     pub strides: Strides,
     /// `rw=randread:8`: requests for each random offset.
     pub run: u64,
+    /// `rw_sequencer=identical`.
+    pub identical: bool,
     /// `percentage_random` of reads and writes.
     pub random_percent: [u8; 2],
     pub mode: &'static str,
@@ -108,12 +111,11 @@ pub struct Options {
     /// Implies `direct`, as in fio 3.33.
     pub atomic: bool,
     pub sync: SyncMode,
-    /// Writes between syncs; 0: never.
-    pub fsync: u64,
-    pub fdatasync: u64,
+    pub sync_every: SyncEvery,
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
     pub fallocate: Fallocate,
+    pub locks: Option<Lock>,
     pub overwrite: bool,
     pub group_reporting: bool,
     pub stonewall: bool,
@@ -162,6 +164,8 @@ pub struct Options {
     pub ignores_pauses: bool,
     /// Requests between pauses.
     pub think_blocks: Option<u64>,
+    /// `thinktime_blocks_type=issue`: requests count when they are issued.
+    pub think_at_issue: bool,
     /// 0: only requests count.
     pub think_io_ns: u64,
     pub serialize_overlap: bool,
@@ -187,6 +191,7 @@ pub struct Options {
     /// `dedupe_global`.
     pub global_set: bool,
     pub verify: Option<Method>,
+    pub verify_given: bool,
     pub pattern: Fill,
     /// The pattern restarts after this; 0: at each request.
     pub pattern_interval: u32,
@@ -244,6 +249,7 @@ impl Default for Options {
             every_place: false,
             strides: Strides::default(),
             run: 1,
+            identical: false,
             random_percent: [100; 2],
             mode: "read",
             mix_read: 50,
@@ -291,10 +297,10 @@ impl Default for Options {
             direct: false,
             atomic: false,
             sync: SyncMode::None,
-            fsync: 0,
-            fdatasync: 0,
+            sync_every: SyncEvery::default(),
             end_fsync: false,
             fallocate: Fallocate::Reserve,
+            locks: None,
             overwrite: false,
             group_reporting: false,
             stonewall: false,
@@ -331,6 +337,7 @@ impl Default for Options {
             think_spin_ns: 0,
             ignores_pauses: false,
             think_blocks: None,
+            think_at_issue: false,
             think_io_ns: 0,
             serialize_overlap: false,
             locked_bytes: 0,
@@ -348,6 +355,7 @@ impl Default for Options {
             working_set_percent: 5,
             global_set: false,
             verify: None,
+            verify_given: false,
             pattern: Fill::default(),
             pattern_interval: 0,
             verify_offset: 0,
@@ -396,6 +404,11 @@ impl Options {
             class: self.io_class.unwrap_or(IoClass::BestEffort),
             level: self.io_level.unwrap_or(0),
         })
+    }
+
+    /// All requests of a run have its random offset.
+    pub(crate) fn run_stays(&self) -> bool {
+        self.identical && self.random && self.run > 1
     }
 
     /// `None`: only time counts.

@@ -128,6 +128,16 @@ pub enum Fallocate {
     /// Full length, without reserving space.
     Truncate,
     Reserve,
+    /// Space is reserved, and it grows with each write.
+    Keep,
+}
+
+/// Requests that `lockfile` makes wait for those of other jobs to the same file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    All,
+    /// Reads wait only for writes.
+    Writes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

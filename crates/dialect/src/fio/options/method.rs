@@ -53,7 +53,7 @@ pub(crate) const METHODS: [(&str, Method, u16, usize); 19] = [
     ("sha3-512", Method::Sha3With512, 14, 64),
     ("xxhash", Method::Xxhash, 15, 4),
     ("sha1", Method::Sha1, 16, 20),
-    // Debian's fio 3.33 does not know it; the number is from 3.42, whose header differs.
+    // Debian's fio 3.33 does not know the name.
     ("pattern_hdr", Method::PatternHeader, 17, 0),
     ("pattern", Method::Pattern, 0, 0),
 ];

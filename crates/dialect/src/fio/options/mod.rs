@@ -12,6 +12,7 @@ pub(super) mod latency_goal;
 pub(super) mod method;
 pub(super) mod min_rates;
 pub(super) mod pattern;
+pub(super) mod sync_every;
 pub(super) mod table;
 pub(super) mod tolerated;
 pub(super) mod trace;

@@ -12,7 +12,8 @@ use super::tolerated::Tolerated;
 
 use super::job_options::Options;
 use super::kinds::{
-    BlockOption, ExitWhat, Fallocate, MAX_COARSENESS, SPREAD_NS, SyncMode, Unified, WindowValue,
+    BlockOption, ExitWhat, Fallocate, Lock, MAX_COARSENESS, SPREAD_NS, SyncMode, Unified,
+    WindowValue,
 };
 use super::method::Method;
 use super::pattern::{pattern, plain_pattern};
@@ -135,11 +136,8 @@ static ROWS: &[Row] = &[
     row("offset fileoffset", Files, Value(|o, text| put(&mut o.offset, amount(text, o.kb_base)))),
     row("offset_increment", Files, Value(|o, text| put(&mut o.offset_increment, amount(text, o.kb_base)))),
     row("offset_align", Files, Value(|o, text| put(&mut o.offset_align_bytes, size(text, o.kb_base)))),
-    row("fallocate", Files, Value(|o, text| match text {
-        "keep" => Err("space beyond the end of a file is not supported; use native or none".into()),
-        _ => put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
-            ("truncate", Fallocate::Truncate), ("none", Fallocate::None), ("0", Fallocate::None)])),
-    })),
+    row("fallocate", Files, Value(|o, text| put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
+        ("keep", Fallocate::Keep), ("truncate", Fallocate::Truncate), ("none", Fallocate::None), ("0", Fallocate::None)])))),
     row("overwrite", Files, Switch(|o, on| o.overwrite = on)),
     row("create_on_open", Files, Switch(|o, on| o.create_on_open = on)),
     row("allow_file_create", Files, Switch(|o, on| o.allow_create = on)),
@@ -151,7 +149,7 @@ static ROWS: &[Row] = &[
     row("fill_device fill_fs", Files, Switch(|o, on| o.fills = on)),
     row("file_append", Files, Switch(|o, on| o.append = on)),
     row("opendir", Files, OnlyValues(&["0"], "name the files, with filename")),
-    row("lockfile", Files, OnlyValues(&["none"], LEAVE)),
+    row("lockfile", Files, Value(|o, text| put(&mut o.locks, choice(text, &[("none", None), ("exclusive", Some(Lock::All)), ("readwrite", Some(Lock::Writes))])))),
     // --destroy-data names what may be overwritten.
     row("allow_mounted_write", Files, Ignored(Form::Switch)),
     //
@@ -188,7 +186,7 @@ static ROWS: &[Row] = &[
     row("randrepeat", Requests, Switch(|o, on| o.repeatable = on)),
     row("allrandrepeat", Requests, Switch(|o, on| o.repeatable = on)),
     row("serialize_overlap", Requests, Switch(|o, on| o.serialize_overlap = on)),
-    row("rw_sequencer", Requests, OnlyValues(&["sequential"], LEAVE)),
+    row("rw_sequencer", Requests, Value(|o, text| put(&mut o.identical, choice(text, &[("sequential", false), ("identical", true)])))),
     row("trim_percentage trim_verify_zero trim_backlog trim_backlog_batch", Requests, OnlyValues(&["0"], "a job trims with rw=trim or rw=trimwrite: leave it out")),
     row("zonemode", Requests, Value(|o, text| match text {
         "zbd" => Err("zoned block devices are not supported; use none or strided".into()),
@@ -221,11 +219,12 @@ static ROWS: &[Row] = &[
     row("sync", Access, Value(|o, text| {
         put(&mut o.sync, choice(text, &[("none", SyncMode::None), ("0", SyncMode::None), ("sync", SyncMode::Full), ("1", SyncMode::Full), ("dsync", SyncMode::Data)]))
     })),
-    row("fsync", Access, Value(|o, text| put(&mut o.fsync, count(text, o.kb_base, 0, MAX_COUNT)))),
-    row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, count(text, o.kb_base, 0, MAX_COUNT)))),
+    row("fsync", Access, Value(|o, text| put(&mut o.sync_every.file, count(text, o.kb_base, 0, MAX_COUNT)))),
+    row("fdatasync", Access, Value(|o, text| put(&mut o.sync_every.data, count(text, o.kb_base, 0, MAX_COUNT)))),
     row("end_fsync", Access, Switch(|o, on| o.end_fsync = on)),
     row("fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
-    row("sync_file_range write_barrier", Access, OnlyValues(&["0"], "use fsync or fdatasync")),
+    row("sync_file_range", Access, Value(|o, text| o.sync_every.set_range(text))),
+    row("write_barrier", Access, OnlyValues(&["0"], "use fsync or fdatasync")),
     row("atomic", Access, Switch(|o, on| o.atomic = on)),
     row("invalidate", Access, Switch(|o, on| o.invalidate = on)),
     row("fadvise_hint", Access, Value(|o, text| put(&mut o.hint, choice(text, &[("0", Some(Hint::None)), ("none", Some(Hint::None)), ("1", None), ("random", Some(Hint::Random)), ("sequential", Some(Hint::Sequential))])))),
@@ -260,7 +259,7 @@ static ROWS: &[Row] = &[
     row("thinktime", Time, Value(|o, text| put(&mut o.think_ns, time_ns(text, 1000)))),
     row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, count(text, o.kb_base, 0, MAX_COUNT).map(|n| Some(n.max(1)))))),
     row("thinktime_iotime", Time, Value(|o, text| put(&mut o.think_io_ns, time_ns(text, SECOND_NS)))),
-    row("thinktime_blocks_type", Time, OnlyValues(&["complete"], LEAVE)),
+    row("thinktime_blocks_type", Time, Value(|o, text| put(&mut o.think_at_issue, choice(text, &[("complete", false), ("issue", true)])))),
     row("thinktime_spin", Time, Value(|o, text| put(&mut o.think_spin_ns, time_ns(text, 1000)))),
     row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
     row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
@@ -290,8 +289,17 @@ static ROWS: &[Row] = &[
     row("dedupe_mode", Data, Value(|o, text| put(&mut o.working_set, dedupe_mode(text)))),
     row("dedupe_working_set_percentage", Data, Value(|o, text| put(&mut o.working_set_percent, count(text, o.kb_base, 1, 100).map(|n| n as u8)))),
     row("dedupe_global", Data, Switch(|o, on| o.global_set = on)),
-    row("verify", Data, Value(|o, text| put(&mut o.verify, Method::named(text)))),
-    row("verify_pattern", Data, Value(|o, text| put(&mut o.pattern, pattern(text)))),
+    row("verify", Data, Value(|o, text| {
+        o.verify_given = true;
+        put(&mut o.verify, Method::named(text))
+    })),
+    row("verify_pattern", Data, Value(|o, text| {
+        if !o.verify_given {
+            // As in fio, a pattern alone verifies, with headers.
+            o.verify = Some(Method::PatternHeader);
+        }
+        put(&mut o.pattern, pattern(text))
+    })),
     row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),
     row("do_verify", Data, Switch(|o, on| o.do_verify = on)),
     row("verify_only", Data, Flag(|o, on| o.verify_only = on)),

@@ -4,9 +4,10 @@ use super::jobs::{Job, Plan};
 use super::regions::{Sizes, Work, region};
 use super::whole_files::NamedFile;
 use crate::fio::options::error::FioError;
-use crate::fio::options::kinds::Fallocate;
+use crate::fio::options::kinds::{Fallocate, Lock};
 use crate::parse::is_twin;
 use machine::NewFile;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -143,6 +144,7 @@ impl Arrangement {
                 }
             }
         }
+        arrangement.check_locks(plan)?;
         let unused =
             destroy.iter().find(|named| !arrangement.paths().any(|path| path == named.as_path()));
         match unused {
@@ -152,6 +154,28 @@ impl Arrangement {
             ))),
             None => Ok(arrangement),
         }
+    }
+
+    /// A lock that no other job can hold has no effect.
+    fn check_locks(&self, plan: &Plan) -> Result<(), FioError> {
+        let mut locked: HashMap<(usize, usize), (u32, bool)> = HashMap::new();
+        for clone in &self.clones {
+            let (group, place) = clone.job;
+            let job = &plan.groups[group][place];
+            let Some(lock) = job.options.locks else { continue };
+            let waits = lock == Lock::All || job.options.writes;
+            for &file in &clone.files {
+                let others = locked.insert((group, file), (clone.number, waits));
+                let waits_for = |(number, others)| number != clone.number && (others || waits);
+                if others.is_some_and(waits_for) {
+                    return Err(job.wrong(format!(
+                        "lockfile: another job uses {} at the same time, and would wait for this one at each request, which is not supported; use lockfile=none, a file for each, or stonewall",
+                        self.files[file].path.display()
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn add(
@@ -232,7 +256,10 @@ impl Arrangement {
             _ if options.fills || options.trims => Some(NewFile::Sparse),
             (_, false, Fallocate::Reserve) if !options.create_on_open => Some(NewFile::Reserved),
             (_, false, Fallocate::Truncate) if !options.create_on_open => Some(NewFile::Sparse),
-            (Found::Nothing, ..) if !is_twin(&path) => Some(NewFile::Grows(0)),
+            (Found::Nothing, ..) if !is_twin(&path) => Some(match options.fallocate {
+                Fallocate::Keep if !options.create_on_open => NewFile::ReservedBeyond,
+                _ => NewFile::Grows(0),
+            }),
             _ => Some(NewFile::Sparse),
         };
         let bytes = match found {

@@ -7,7 +7,9 @@ use crate::fio::options::jobfile::cut;
 use crate::fio::options::kinds::{Distribution, FileService, SyncMode};
 use crate::fio::options::method::Method;
 use crate::fio::options::value::Amount;
+use crate::parse::is_twin;
 use machine::units::show_size;
+use std::path::Path;
 
 pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     check_requests(job, warnings)?;
@@ -387,9 +389,15 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
-    if job.is_threaded() && (options.fsync > 0 || options.fdatasync > 0) {
+    if options.sync_every.range > 0 && options.filenames.iter().any(|name| is_twin(Path::new(name)))
+    {
         return Err(job.wrong(
-            "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not supported; use psync, libaio or io_uring",
+            "sync_file_range on a simulated machine: its kernel does not write back parts of files; use fsync or fdatasync",
+        ));
+    }
+    if job.is_threaded() && options.sync_every.any() {
+        return Err(job.wrong(
+            "fsync, fdatasync and sync_file_range with ioengine=posixaio or io_submit_mode=offload are not supported; use psync, libaio or io_uring",
         ));
     }
     if options.engine.is_mapped() {
@@ -430,10 +438,7 @@ fn check_file_operation(job: &Job, warnings: &mut Vec<String>) -> Result<(), Fio
     let engine = &options.engine_name;
     let refused = [
         ("verify", options.verify.is_some()),
-        (
-            "fsync, fdatasync or end_fsync",
-            options.fsync + options.fdatasync > 0 || options.end_fsync,
-        ),
+        ("fsync, fdatasync or end_fsync", options.sync_every.any() || options.end_fsync),
         ("rw=trim", options.trims),
         ("read_iolog", options.trace.is_some()),
         ("fill_device", options.fills),

@@ -338,9 +338,9 @@ fn settle(options: &mut Options) {
         options.blocks[1] = options.trim_blocks.clone();
     }
     let used = [options.reads, options.writes];
-    if options.random && (0..2).all(|side| !used[side] || options.random_percent[side] == 0) {
-        options.random = false;
-    }
+    let in_order = (0..2).all(|side| !used[side] || options.random_percent[side] == 0);
+    // Requests that stay are not in order.
+    options.random &= !in_order || options.run_stays();
     if options.reads && options.writes {
         // A mix of one direction is this direction. As in fio, it writes files that have data.
         options.overwrite |= options.mix_read == 0;

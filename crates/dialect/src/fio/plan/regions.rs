@@ -225,8 +225,9 @@ impl End {
         let holes = options.hole_bytes;
         if holes == 0 {
             // As in fio, requests that find room go on until the size is reached.
-            let goes_on = (one || job.mixes_in_order())
-                && options.run == 1
+            let stays = options.run_stays();
+            let goes_on = (one || job.mixes_in_order() || stays)
+                && (options.run == 1 || stays)
                 && !options.strides.are_on()
                 && !job.passes_end();
             return if goes_on { End::Size } else { End::Full(all / request * request) };
@@ -283,13 +284,20 @@ impl Work {
             whole => whole,
         };
         let up = |bytes: u64| bytes.checked_next_multiple_of(request).ok_or_else(overflow);
+        let sums_up = options.loops > 1 && options.verify.is_none() && asked <= all;
         let (each, passes) = match (End::new(job, regions, all), options.io_size) {
+            // As in fio, io_size of all passes is rounded up once.
+            (End::Full(_) | End::Size, Some(_)) if sums_up => {
+                (up(asked.checked_mul(options.loops).ok_or_else(overflow)?)?, 1)
+            }
             // As in fio, io_size is rounded up to whole requests.
             (End::Full(pass), Some(_)) => passes(job, up(asked)?, pass),
             (_, Some(_)) => (up(asked)?, options.loops),
             (End::Size, None) if asked >= request && options.number_ios.is_none() => {
                 let asked = match () {
-                    () if holes > 0 => size.min(sum(|region| region.len_with_rest)?),
+                    () if holes > 0 || options.run_stays() => {
+                        size.min(sum(|region| region.len_with_rest)?)
+                    }
                     () if regions.len() > 1 => size.max(sum(|region| region.len_with_rest)?),
                     () => asked,
                 };
@@ -397,6 +405,8 @@ mod tests {
             ("--rw=read --size=64k --io_size=130k", (132, 1, false)),
             ("--rw=read --size=64k --io_size=50%", (32, 1, false)),
             ("--rw=read --size=64k --io_size=200k --loops=2", (64, 4, false)),
+            ("--rw=read --size=100000 --io_size=12345 --loops=3", (40, 1, false)),
+            ("--rw=randread --size=64k --io_size=50k --loops=3", (152, 1, false)),
             ("--rw=randwrite --size=64k --io_size=200k --verify=md5", (64, 2, false)),
             ("--rw=randread --size=70k --norandommap", (72, 1, false)),
             ("--rw=randwrite --size=70k --norandommap --loops=2 --verify=md5", (72, 2, false)),

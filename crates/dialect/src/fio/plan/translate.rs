@@ -142,11 +142,7 @@ pub(crate) fn job_workload(
         threads: job.options.clones,
         read_percent: job.read_percent(),
         rate_iops: job.rate_iops().map(|rate| rate * f64::from(job.options.clones)),
-        allocation: match made {
-            Some(NewFile::Reserved) => Allocation::Reserved,
-            Some(NewFile::Grows(_)) => Allocation::Extend,
-            _ => Allocation::Written,
-        },
+        allocation: made.map_or(Allocation::Written, NewFile::allocation),
         cache: cache(job),
         think_ns: if after_each { job.options.think_ns } else { 0 },
         ..clone_workload(job, first, seed)

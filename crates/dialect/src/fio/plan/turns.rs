@@ -3,6 +3,7 @@
 use super::jobs::Job;
 use super::regions::{end_with_holes, without_holes};
 use crate::fio::options::kinds::{Distribution, FileService, Zone};
+use crate::fio::options::sync_every::SyncEvery;
 use machine::{Op, Request};
 use own_places::{FilePlace, OwnPlaces};
 use spread::Spread;
@@ -25,8 +26,8 @@ pub(crate) struct FileTurns {
     service_run: u64,
     open: u64,
     in_row: bool,
-    /// Writes before a sync takes a turn; 0: never.
-    sync_every: [u64; 2],
+    /// If syncs take turns.
+    sync_every: SyncEvery,
     seed: u64,
     /// A sequential run and the gap after it; gap 0: none.
     stride: (u64, u64),
@@ -169,7 +170,7 @@ impl FileTurns {
     ) -> FileTurns {
         let options = &job.options;
         let several = files > 1 && !options.random && options.service != FileService::Sequential;
-        let syncs = several && options.writes && (options.fsync > 0 || options.fdatasync > 0);
+        let syncs = several && options.writes && options.sync_every.any();
         let differ = files > 1
             && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
         let drawn = several && options.service != FileService::RoundRobin;
@@ -235,7 +236,7 @@ impl FileTurns {
             service_run: options.service_run,
             open: job.open_files().unwrap_or(files).clamp(1, files.max(1)),
             in_row,
-            sync_every: if syncs { [options.fsync, options.fdatasync] } else { [0; 2] },
+            sync_every: if syncs { options.sync_every } else { SyncEvery::default() },
             backward: (part.1, if options.random { 0 } else { options.back_bytes }),
             ends: if mixes_holes { Ends::new(job, part.1, file_bytes, passes) } else { None },
             mixes_holes,
@@ -355,7 +356,7 @@ impl FileTurns {
     /// As in fio, a sync takes a request's turn and syncs its file.
     fn sync_turn(&self, state: &mut State, at: u64) {
         state.writes += 1;
-        if !self.sync_every.iter().any(|&every| every > 0 && state.writes.is_multiple_of(every)) {
+        if self.sync_every.after(state.writes).is_none() {
             return;
         }
         let file = if self.in_row {
@@ -368,7 +369,7 @@ impl FileTurns {
     }
 
     pub(crate) fn sync_file(&self, last: u32) -> u32 {
-        let state = self.state.as_ref().filter(|_| self.sync_every != [0; 2]);
+        let state = self.state.as_ref().filter(|_| self.sync_every.any());
         let state = state.map(|state| state.lock().unwrap_or_else(PoisonError::into_inner));
         match state.and_then(|state| state.sync_file) {
             Some(file) => file,
@@ -503,7 +504,7 @@ impl FileTurns {
             *cursor += u64::from(request.len)
                 + if self.stride.0 == self.request_bytes { self.stride.1 } else { 0 };
         }
-        if request.op == Op::Write && self.sync_every != [0; 2] {
+        if request.op == Op::Write && self.sync_every.any() {
             self.sync_turn(&mut state, at);
         }
         true

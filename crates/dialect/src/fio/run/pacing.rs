@@ -17,7 +17,14 @@ pub(crate) struct Pauses {
     /// Between pauses, whichever is over first; 0: time does not count.
     blocks: Option<u64>,
     io_ns: Nanos,
+    at_issue: bool,
+    /// Since the last pause.
     issued: u64,
+    completed: u64,
+    /// Completions that earlier pauses used, and those until the last pause.
+    used: u64,
+    rested: u64,
+    is_due: bool,
     side: usize,
     until: Nanos,
     /// `rate_ignore_thinktime`.
@@ -31,10 +38,25 @@ impl Pauses {
             ns: options.think_ns,
             blocks,
             io_ns,
+            at_issue: options.think_at_issue,
             issued: 0,
+            completed: 0,
+            used: 0,
+            rested: 0,
+            is_due: false,
             side: 0,
             until: 0,
             ignored: options.ignores_pauses,
+        }
+    }
+
+    /// As in fio, the requests in flight at a pause count for the next one, which follows at least
+    /// one more request.
+    fn has_all(&self, blocks: u64) -> bool {
+        if self.at_issue {
+            self.issued >= blocks
+        } else {
+            self.issued > 0 && self.completed - self.used >= blocks
         }
     }
 }
@@ -54,14 +76,22 @@ impl Filter for Pauses {
         // As in fio, the job lasts until the end of its last pause, even beyond its runtime.
         core.lasts_until(self.until);
         let late = self.io_ns > 0 && now - self.until >= self.io_ns && !core.is_over(now);
-        if !late && self.blocks.is_none_or(|blocks| self.issued < blocks) {
-            return None;
+        if !self.is_due {
+            if !late && self.blocks.is_none_or(|blocks| !self.has_all(blocks)) {
+                return None;
+            }
+            self.is_due = true;
+            // As in fio, which takes completions one by one, others are in flight until then.
+            let used = self.blocks.map(|blocks| self.used.saturating_add(blocks));
+            self.used =
+                used.map_or(self.completed, |used| used.min(self.completed)).max(self.rested);
         }
         // As in fio, requests in flight finish first.
         if core.in_flight > 0 {
             return Some(Next::WaitForCompletion);
         }
-        (self.issued, self.until) = (0, now + self.ns);
+        (self.is_due, self.issued, self.until) = (false, 0, now + self.ns);
+        self.rested = self.completed;
         if self.ignored {
             core.skip(self.ns, self.side);
         }
@@ -73,7 +103,11 @@ impl Filter for Pauses {
         self.side = issue.side;
     }
 
-    ignores!(idle completed synced owes left fails read_back fill check finish);
+    fn completed(&mut self, _core: &mut Core, _slot: u32, whole: bool, _done: Option<&Done>) {
+        self.completed += u64::from(whole);
+    }
+
+    ignores!(idle synced owes left fails read_back fill check finish);
 }
 
 #[derive(Debug, Clone)]

@@ -4,6 +4,7 @@ use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
 use super::finished::Finished;
 use super::stream_stats::Done;
+use crate::fio::options::sync_every::SyncEvery;
 use crate::fio::options::value::Amount;
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next, Op, Stability};
@@ -16,12 +17,17 @@ pub(crate) struct Passes {
     pub(crate) synced: bool,
 }
 
+const UNWRITTEN: (u64, u64) = (u64::MAX, 0);
+
 pub(crate) struct Syncs {
-    /// Writes between full syncs, and between data syncs; 0: never.
-    every: [u64; 2],
+    every: SyncEvery,
     /// In total, and at the last sync.
     written: [u64; 2],
     last_file: u32,
+    /// First and last written byte of each file since its last sync, for `sync_file_range`.
+    ranges: Box<[(u64, u64)]>,
+    /// Writes at the last `sync_file_range`.
+    moved: u64,
     at_end: bool,
     last_too: bool,
     passes: Passes,
@@ -46,7 +52,7 @@ impl Progress {
 impl Syncs {
     pub(crate) fn of(job: &Job, depth: u32, passes: Passes) -> Option<Syncs> {
         let options = &job.options;
-        let every = [options.fsync, options.fdatasync];
+        let every = options.sync_every;
         let progress = job.saves_state().then(|| Progress {
             numbers: vec![u64::MAX; depth as usize].into_boxed_slice(),
             issued: 0,
@@ -55,26 +61,42 @@ impl Syncs {
             // The sync at the end covers everything.
             synced_only: options.state_synced && !options.end_fsync,
         });
-        let asked = every != [0; 2] || options.end_fsync || passes.bytes > 0 || progress.is_some();
+        let asked = every.any() || options.end_fsync || passes.bytes > 0 || progress.is_some();
         let at_end = options.end_fsync;
         let last_too = leaves_rest(job);
-        let (written, last_file) = ([0; 2], 0);
-        asked.then_some(Syncs { every, written, last_file, at_end, last_too, passes, progress })
+        let files = if every.range > 0 { job.file_count() } else { 0 };
+        asked.then(|| Syncs {
+            every,
+            written: [0; 2],
+            last_file: 0,
+            ranges: vec![UNWRITTEN; files as usize].into_boxed_slice(),
+            moved: 0,
+            at_end,
+            last_too,
+            passes,
+            progress,
+        })
     }
 
     pub(crate) fn is_between_passes(&self) -> bool {
-        self.every == [0; 2] && !self.at_end && self.progress.is_none()
+        !self.every.any() && !self.at_end && self.progress.is_none()
     }
 
-    /// As in fio, a full sync replaces a data sync.
     fn wanted(&self) -> Option<Stability> {
-        let [file, data] = self.every;
         let [written, synced] = self.written;
-        if file | data == 0 || written == synced {
-            return None;
+        if written == synced || written == self.moved { None } else { self.every.after(written) }
+    }
+
+    /// The sync of a file, with its range, which starts again.
+    fn of_file(&mut self, what: Stability, file: u32) -> Stability {
+        let range = self.ranges.get_mut(file as usize);
+        let range = range.map(|range| std::mem::replace(range, UNWRITTEN));
+        match (what, range) {
+            (Stability::Moved { how, .. }, Some((offset, end))) => {
+                Stability::Moved { how, offset, bytes: end.saturating_sub(offset) }
+            }
+            (what, _) => what,
         }
-        let asks = |every: u64| every > 0 && written.is_multiple_of(every);
-        if asks(file) { Some(Stability::File) } else { asks(data).then_some(Stability::Data) }
     }
 
     fn at_turn(&mut self, core: &mut Core) -> Option<Stability> {
@@ -119,7 +141,10 @@ impl Filter for Syncs {
         }
         core.between_passes = sync.is_none();
         core.due = Some(match sync {
-            Some(sync) => (sync, Some(core.turns.sync_file(self.last_file))),
+            Some(sync) => {
+                let file = core.turns.sync_file(self.last_file);
+                (self.of_file(sync, file), Some(file))
+            }
             None => (self.at_turn(core)?, None),
         });
         if let Some(progress) = self.progress.as_mut().filter(|_| sync.is_some()) {
@@ -133,6 +158,10 @@ impl Filter for Syncs {
         if issue.side == Op::Write as usize {
             self.written[0] += 1;
             self.last_file = issue.request.target;
+            if let Some((first, last)) = self.ranges.get_mut(issue.request.target as usize) {
+                let (offset, len) = (issue.request.offset, u64::from(issue.request.len));
+                (*first, *last) = ((*first).min(offset), (*last).max(offset + len));
+            }
         }
         if let Some(progress) = &mut self.progress {
             progress.numbers[issue.request.slot as usize] = progress.issued;
@@ -149,6 +178,10 @@ impl Filter for Syncs {
     fn synced(&mut self, core: &mut Core, what: Stability, _began: Nanos, _ended: Nanos) {
         if what == Stability::Uncached {
             core.passed = 0;
+            return;
+        }
+        if matches!(what, Stability::Moved { .. }) {
+            self.moved = self.written[0];
             return;
         }
         self.written[1] = self.written[0];

@@ -26,7 +26,7 @@ impl Filter for TraceLog {
     }
 
     fn synced(&mut self, core: &mut Core, what: Stability, began: Nanos, _ended: Nanos) {
-        if what != Stability::Uncached {
+        if matches!(what, Stability::File | Stability::Data) {
             let at_ns = began.saturating_sub(core.measured_from - core.ramp);
             self.0.push(Entry { at_ns, action: Action::Sync(what), file: 0, offset: 0, len: 0 });
         }

@@ -1,9 +1,9 @@
 use crate::arena::Arena;
 use crate::reaping::PartCounters;
-use machine::{Hint, Request, Stability};
+use machine::{Hint, Request, Stability, Writeback};
 use rustix::fs::{FallocateFlags, FileType};
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 pub(super) struct Setup<'f, 's> {
     pub(super) fds: &'f [RawFd],
@@ -43,6 +43,19 @@ pub(super) fn discard(fds: &[RawFd], request: &Request) -> io::Result<()> {
     }
 }
 
+fn move_dirty(fd: BorrowedFd, how: Writeback, offset: u64, bytes: u64) -> io::Result<()> {
+    let flags = [
+        (how.wait_before, libc::SYNC_FILE_RANGE_WAIT_BEFORE),
+        (how.write, libc::SYNC_FILE_RANGE_WRITE),
+        (how.wait_after, libc::SYNC_FILE_RANGE_WAIT_AFTER),
+    ];
+    let flags = flags.iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
+    // SAFETY: only numbers are passed.
+    let result =
+        unsafe { libc::sync_file_range(fd.as_raw_fd(), offset as i64, bytes as i64, flags) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// `_IO(0x12, 119)` of `linux/fs.h`.
 const BLKDISCARD: libc::Ioctl = 0x1277;
 
@@ -61,6 +74,9 @@ pub(super) fn synchronise(fds: &[RawFd], what: Stability, target: Option<u32>) -
             Stability::Uncached => {
                 let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
             }
+            // 0 B would be all up to the end.
+            Stability::Moved { bytes: 0, .. } => {}
+            Stability::Moved { how, offset, bytes } => move_dirty(fd, how, offset, bytes)?,
         }
     }
     Ok(())

@@ -44,7 +44,8 @@ fn misspelt_and_unsupported_options_give_different_errors() {
         ("group-reporting", "1", "did you mean group_reporting?"),
         ("numa_cpu_nodes", "0", "does not serve it; start halfpower under numactl"),
         ("xyzzy", "1", "does not know it"),
-        ("sync_file_range", "1", "serves only 0 here"),
+        ("write_barrier", "1", "serves only 0 here"),
+        ("sync_file_range", "8", "not wait_before, write or wait_after"),
     ] {
         let why = Options::default().set(name, Some(value)).unwrap_err();
         assert!(why.contains(reason), "{name}: {why}");

@@ -25,6 +25,8 @@ pub(crate) struct OwnPlaces {
     passes: u64,
     /// One of this many requests is random, others follow; 1: chance decides.
     run: u64,
+    /// They do not follow: they have the same offset.
+    stays: bool,
     stream_draws: bool,
     sizes: [SizeDraw; 2],
     /// As in fio, the file begins again if this gap reaches its end.
@@ -63,8 +65,11 @@ impl OwnPlaces {
         let options = &job.options;
         let strides = &options.strides;
         let unit = job.min_request_bytes();
-        let stream_draws = options.run > 1 && job.file_count() == 1 && job.sizes().is_none();
         let even = options.distribution == Distribution::Uniform;
+        let stream_draws = options.run > 1
+            && !(options.run_stays() && even)
+            && job.file_count() == 1
+            && job.sizes().is_none();
         let draw = |&len: &u64| PlaceDraw::new(&options.distribution, (len / unit).max(1));
         let draws = match lengths {
             _ if even || stream_draws || !options.random => Vec::new(),
@@ -81,8 +86,10 @@ impl OwnPlaces {
             covers: !options.no_random_map && even,
             ends: !options.strides.are_on() && (job.varies_in_order() || differ),
             renews: options.time_based,
-            passes: passes.unwrap_or(u64::MAX),
+            // The bytes end a job whose requests stay.
+            passes: passes.filter(|_| !options.run_stays()).unwrap_or(u64::MAX),
             run: options.run,
+            stays: options.run_stays(),
             stream_draws,
             sizes: options.blocks.each_ref().map(SizeDraw::new),
             hole: if options.random { 0 } else { options.hole_bytes },
@@ -140,10 +147,9 @@ impl FileTurns {
             state.places[file].is_done = true;
         };
         (request.target, request.offset) = (file as u32, self.part.0 + offset);
-        if request.op == Op::Write && self.sync_every != [0; 2] {
+        if request.op == Op::Write && self.sync_every.any() {
             state.writes += 1;
-            let due = |&every: &u64| every > 0 && state.writes.is_multiple_of(every);
-            if self.sync_every.iter().any(due) {
+            if self.sync_every.after(state.writes).is_some() {
                 state.sync_file = self.file_of_own(state).map(|file| file as u32);
             }
         }
@@ -196,7 +202,7 @@ impl FileTurns {
             }
         }
         let left = share.saturating_sub(next);
-        if own.ends && !own.random && left >= own.unit && len > left {
+        if (own.stays || own.ends && !own.random) && left >= own.unit && len > left {
             // As in fio, a size that fits is drawn.
             let again = (0..DRAWS).map(|draw| own.sizes[side].at(rng::hash(chance, draw)));
             let fits = again.map(u64::from).find(|&len| len <= left);
@@ -224,7 +230,7 @@ impl FileTurns {
         };
         *requests += 1;
         *zone_bytes += u64::from(request.len);
-        place.next[side] = offset + u64::from(request.len);
+        place.next[side] = if own.stays { offset } else { offset + u64::from(request.len) };
         Some(offset)
     }
 }

@@ -5,7 +5,7 @@ use crate::fio::plan::translate;
 use crate::fio::run::syncs::Passes;
 use machine::{Completion, Next, Op, RequestSource, Stability};
 
-/// r and w are requests, S syncs, C cache drops, and a dot is a completion. With depth, requests
+/// r and w are requests, S syncs, C cache drops, P pauses, and a dot is a completion. With depth, requests
 /// complete only when no other can be issued.
 fn asked_and_done(settings: &str, blocks: u64) -> String {
     let job = job(settings);
@@ -32,9 +32,9 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
     };
     let mut recorder = FioStream::new(stream, &job, translate::turns(&job, &clone, 1), 0, state);
     recorder.begin(0);
-    let (mut text, mut outstanding) = (String::new(), Vec::new());
+    let (mut text, mut outstanding, mut now) = (String::new(), Vec::new(), 0);
     loop {
-        match recorder.next(0) {
+        match recorder.next(now) {
             Next::Issue(request) => {
                 text.push(if request.op == Op::Read { 'r' } else { 'w' });
                 outstanding.push(request);
@@ -42,26 +42,46 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
             }
             Next::Discard(request) => {
                 text.push('t');
-                recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
+                recorder
+                    .complete(Completion { slot: request.slot, result: request.len as i32 }, now);
                 continue;
             }
             Next::Done => return text,
+            Next::WaitUntil(until) if until > now => {
+                text.push('P');
+                now = until;
+            }
             Next::WaitUntil(_) => {}
             Next::WaitForCompletion => {
                 let request = outstanding.remove(0);
                 text.push('.');
-                recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
+                recorder
+                    .complete(Completion { slot: request.slot, result: request.len as i32 }, now);
             }
         }
         if let Some(what) = recorder.sync_due() {
             text.push(if what == Stability::Uncached { 'C' } else { 'S' });
-            recorder.synced(0, 0);
+            recorder.synced(now, now);
         }
     }
 }
 
 fn asked(settings: &str, blocks: u64) -> String {
     asked_and_done(settings, blocks).replace('.', "")
+}
+
+#[test]
+fn pauses_follow_completions_or_requests_as_in_fio() {
+    let settings = "rw=read invalidate=0 ioengine=io_uring thinktime=1000";
+    let two = format!("{settings} thinktime_blocks=2");
+    assert_eq!(asked_and_done(&two, 4), "r.r.Pr.r.P");
+    let deep = format!("{two} iodepth=4");
+    // The requests that were in flight at a pause suffice for another.
+    assert_eq!(asked_and_done(&deep, 12), "rrrr.r....Pr.Prrrr....Pr.Pr.P");
+    assert_eq!(
+        asked_and_done(&format!("{deep} thinktime_blocks_type=issue"), 6),
+        "rr..Prr..Prr..P"
+    );
 }
 
 #[test]
