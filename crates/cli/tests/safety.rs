@@ -58,6 +58,54 @@ fn refused_targets_are_not_overwritten() {
 }
 
 #[test]
+fn no_output_replaces_a_file_that_is_read() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let jobs = "[a]\nfilename=twin:gateway-1997\nsize=1m\nrw=read\n";
+    let log = "fio version 2 iolog\ntwin:gateway-1997 add\ntwin:gateway-1997 open\ntwin:gateway-1997 read 0 4096\ntwin:gateway-1997 close\n";
+    let script = "IOR START\ntestFile=data\nRUN\nIOR STOP\n";
+    let trace = "fio version 3 iolog\n0 f add\n1 f open\n2 f read 0 4096\n3 f close\n";
+    let clients = format!("localhost {} /bin/true\n", here.path().display());
+    fs::write(here.path().join("all"), "include in\n").unwrap();
+    let document = halfpower("run twin:gateway-1997 --repeats 1 --json").stdout;
+    fs::write(here.path().join("trace"), trace).unwrap();
+    for (content, command) in [
+        (jobs, "fio all --json=in"),
+        (jobs, "fio all --output=in"),
+        (log, "fio --name=a --read_iolog=in --ioengine=sync --json=in"),
+        ("abc", "fio --name=a --filename=f --size=64k --rw=write --buffer_pattern='in' --json=in"),
+        ("abc", "diskspd -d1 -W0 -w100 -c64K -Z4K,in --json in f"),
+        (script, "ior -f in --json in"),
+        (&clients, "iozone -i 0 -s 64k -r 64k -t 1 -+m in --json in"),
+        (trace, "tune . --replay in --output in"),
+        (trace, "profile in --html in"),
+        (&document, "profile trace --study in --html in"),
+        (&document, "profile trace --study in -o in"),
+        ("1000,1s\n", "run twin:gateway-1997 --load @in --openmetrics in"),
+    ] {
+        fs::write(here.path().join("in"), content).unwrap();
+        halfpower_in(here.path(), &format!("{command} --force")).refused(&["in: ", "read"]);
+        assert_eq!(fs::read_to_string(here.path().join("in")).unwrap(), content, "{command}");
+        assert!(!here.path().join("f").exists(), "{command}");
+    }
+}
+
+#[test]
+fn two_outputs_need_two_names() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    for command in [
+        "fio --name=a --filename=twin:gateway-1997 --size=1m --rw=read --output=out --json=./out",
+        "fio --name=a --filename=twin:gateway-1997 --size=1m --rw=read --output=l_bw.1.log --write_bw_log=l",
+        "iozone -i 0 -s 64 -b out --json out",
+        "compare --a twin:gateway-1997 --b twin:gateway-1997 --html out --csv out",
+    ] {
+        halfpower_in(here.path(), command).refused(&["names this file, too"]);
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{command}");
+    }
+}
+
+#[test]
 fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
