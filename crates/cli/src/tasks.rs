@@ -265,13 +265,17 @@ pub(crate) fn ior(
     let tests = Tests { force: context.force, command: dialect::joined(&command), ..tests };
     context.writes.destroys(&tests.destroy);
     let files = ior::files(&tests);
-    let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    for name in &names {
-        crate::target::no_twin(name)?;
-    }
-    let json = output::optional(&context, "--json", tests.json.as_deref(), &names)?;
-    let summary = tests.tests[0].summary_file.as_deref();
-    let summary = output::optional(&context, "summaryFile", summary, &names)?;
+    files.iter().try_for_each(|name| crate::target::no_twin(name))?;
+    let here = tests.tasks_here.max(1) as usize;
+    let tasks = started.as_ref().map_or(here, |crew| crew.members().len());
+    let claimed = |option: &str, path: Option<&Path>| {
+        let Some(path) = path else { return Ok(None) };
+        let files = ior::files_beside(&tests, tasks, path);
+        let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        output::output(&context, option, path, &names).map(Some)
+    };
+    let json = claimed("--json", tests.json.as_deref())?;
+    let summary = claimed("summaryFile", tests.tests[0].summary_file.as_deref())?;
     let machine = Host::new(crate::interrupt::flag());
     let began = Began::now(&machine);
     let place = directory(&files[0]);

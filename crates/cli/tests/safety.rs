@@ -106,6 +106,39 @@ fn two_outputs_need_two_names() {
 }
 
 #[test]
+fn an_output_replaces_no_tasks_file_and_no_file_of_the_history() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let names = ["t.00000000", "t.00000001", "d.00000001.2", "h-wal", "h-shm", "h-journal"];
+    for name in names {
+        precious(here.path(), name);
+    }
+    for option in ["--json", "-O summaryFormat=JSON,summaryFile=", "-O stoneWallingStatusFile="] {
+        let to = |name: &str| match option.strip_suffix('=') {
+            Some(_) => format!("{option}{name}"),
+            None => format!("{option} {name}"),
+        };
+        let read = if option.contains("Status") { "-w -D 1" } else { "-r" };
+        for (command, name) in [
+            ("-F -o t", "t.00000001"),
+            ("-F -o ./t", "t.00000000"),
+            ("-F -m -i 3 -o d", "d.00000001.2"),
+        ] {
+            let command = format!("ior --tasks 2 {read} -b 64k -t 64k {command} --force");
+            halfpower_in(here.path(), &format!("{command} {}", to(name))).refused(&[name]);
+        }
+    }
+    for name in ["h-wal", "h-shm", "h-journal"] {
+        let command = "fio --name=a --filename=twin:gateway-1997 --size=1m --rw=read --force";
+        halfpower_in(here.path(), &format!("{command} --history h --output={name}"))
+            .refused(&[name]);
+    }
+    for name in names {
+        assert!(is_untouched(here.path().join(name).to_str().unwrap()), "{name}");
+    }
+}
+
+#[test]
 fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));

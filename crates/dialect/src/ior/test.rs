@@ -420,7 +420,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
                 (self.numbers[task], self.written[task]) = (Some(one.number), Some(one.transfers));
             }
             let most = done.tasks.iter().map(|one| one.transfers).max().unwrap_or(0);
-            if let Some(output) = status_output(self.options, self.tests)? {
+            if let Some(output) = status_output(self.options, self.tests, self.members.len())? {
                 output.write(format!("{most}\n").as_bytes())?;
             }
             self.check_size(&done.tasks);

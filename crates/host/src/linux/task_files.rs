@@ -93,6 +93,7 @@ fn take_existing(wanted: &Wanted) -> Result<Arc<File>> {
     let file = open_for(path, false)?;
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     check_kind(&metadata, path)?;
+    files::remember_read(&metadata);
     if let Some(number) = wanted.number {
         check_number(&metadata, number, path)?;
     }
