@@ -58,6 +58,29 @@ fn refused_targets_are_not_overwritten() {
 }
 
 #[test]
+fn only_the_region_is_overwritten() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    for options in [
+        "run --op write --runtime 20ms --repeats 1",
+        "run --op read --runtime 20ms --repeats 1",
+        "run --op write --verify --runtime 20ms --repeats 1",
+        "sweep --op write --request 4k,64k --runtime 20ms --repeats 1",
+        "tune --op write --knob depth=8 --yes --budget 1s",
+    ] {
+        let file = precious(here.path(), "mine");
+        let region = "--region-start 300k --region 256k --destroy-data";
+        let ended = halfpower(&format!("{options} {file} {region} {file}"));
+        assert_eq!(ended.code, Some(0), "{options}: {ended:?}");
+        let data = fs::read(&file).unwrap();
+        let of = |range: std::ops::Range<usize>| data[range].iter().all(|byte| *byte == 7);
+        let (start, end) = (300 << 10, 556 << 10);
+        assert!(of(0..start) && of(end..data.len()), "{options}");
+        assert!(!of(start..end), "{options}");
+    }
+}
+
+#[test]
 fn no_output_replaces_a_file_that_is_read() {
     let _one = common::alone();
     let here = tempfile::tempdir().unwrap();

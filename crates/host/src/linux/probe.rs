@@ -132,7 +132,7 @@ mod tests {
         sys::drop_cache(&file, SIZE as u64 / 2, SIZE as u64 / 2);
         let before = cached(&file);
         assert_eq!(before[0], 1);
-        let fill = Fill { size: None, within_ns: 50_000_000, seed: 1, interrupt: &CALM };
+        let fill = Fill { from: 0, size: None, within_ns: 50_000_000, seed: 1, interrupt: &CALM };
         let member = Member::open(&path, &TargetSpec::default(), fill).unwrap();
         for direct in [None, direct_alignment(&member).ok()] {
             let said = zero_warning(&member, direct).unwrap();

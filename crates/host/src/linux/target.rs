@@ -68,6 +68,7 @@ impl HostTarget {
         let (mut members, mut fills) = (Vec::new(), Vec::new());
         for path in &spec.places {
             let fill = Fill {
+                from: fill_from(spec, chunk),
                 size: spec.size.map(|size| size / count),
                 within_ns: spec.fill_ns.unwrap_or(DEFAULT_FILL_NS) / count,
                 seed: spec.seed.wrapping_add(members.len() as u64),
@@ -128,7 +129,7 @@ impl HostTarget {
 
     /// The maximum, apart from the parity.
     pub(crate) fn fill_bytes(&self) -> u64 {
-        self.members.iter().map(Member::fill_bytes).sum()
+        self.members.iter().zip(&self.fills).map(|(member, &fill)| member.fill_bytes(fill)).sum()
     }
 
     pub(crate) fn fill(&mut self) -> Result<()> {
@@ -270,6 +271,15 @@ impl HostTarget {
         self.chunk = chunk;
         self.take_scratch();
         Ok(())
+    }
+}
+
+/// In each member. A RAID 5 set needs whole rows for its parity.
+fn fill_from(spec: &TargetSpec, chunk: u64) -> u64 {
+    match spec.places.len() as u64 {
+        0 | 1 => spec.fill_from,
+        _ if spec.raid5.is_some() => 0,
+        members => spec.fill_from / (chunk * members) * chunk,
     }
 }
 
