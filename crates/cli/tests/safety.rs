@@ -162,6 +162,24 @@ fn an_output_replaces_no_tasks_file_and_no_file_of_the_history() {
 }
 
 #[test]
+fn places_that_direct_io_cannot_have_are_refused() {
+    let _one = common::alone();
+    let device = or_skip!(Loop::of_sectors(8 * MIB, 4096));
+    let name = &device.device;
+    for options in [
+        "run --offset 512 --request 4k",
+        "diskspd -d1 -W0 -Sh -b4K -r512",
+        "diskspd -d1 -W0 -Sh -b4K -s512",
+        "diskspd -d1 -W0 -Sh -b4K -t2 -T512",
+        "fio --name=a --bs=4k --direct=1 --rw=read:512 --filename",
+        "fio --name=a --bs=4k --direct=1 --rw=read:-8704 --filename",
+        "fio --name=a --bs=4k --direct=1 --rw=read --zonemode=strided --zonesize=8k --zonerange=8k --zoneskip=512 --filename",
+    ] {
+        halfpower(&format!("{options} {name}")).refused(&["with direct I/O", "multiples of 4 KiB"]);
+    }
+}
+
+#[test]
 fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
