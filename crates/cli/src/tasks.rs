@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{history, output};
 use dialect::tasks::{Access, Alone, Crew, Done, Error, Member, Reply, Step, Worker};
 use host::files::{HostFiles, directory_facts};
-use host::{Host, HostTaskFiles, file_system_space};
+use host::{Host, HostTaskFiles, file_system_space, zeros_in_file};
 use hosts::{Group, Hello, Leader, ThreadRank, follow, thread_group};
 use machine::{Machine, MachineFacts, Nanos, TargetFacts, TaskFiles};
 use results::{Began, Kind, Output, Results};
@@ -288,6 +288,7 @@ pub(crate) fn ior(
             machine: named(&facts),
             target: target.clone(),
             space: &file_system_space,
+            doubt: &zeros_in_file,
             now: &unix_s,
         };
         let streams = tests.tests[0].format == Format::Text && summary.is_none();

@@ -48,6 +48,19 @@ fn tasks_as_threads_write_one_file_and_read_each_others_part() {
 }
 
 #[test]
+fn reads_of_holes_are_doubted() {
+    let _alone = alone();
+    let directory = memory_directory();
+    let path = directory.path().join("f");
+    for (content, doubted) in [(vec![0; 1 << 20], true), (vec![7; 1 << 20], false)] {
+        fs::write(&path, content).unwrap();
+        let ended = halfpower_in(directory.path(), "ior --tasks 2 -r -t 64k -b 512k -o f");
+        let text = good(&ended);
+        assert_eq!(text.contains("100 % of f reads as zeros"), doubted, "{text}");
+    }
+}
+
+#[test]
 fn the_six_phases_of_io500_run_one_after_the_other() {
     let _alone = alone();
     let directory = memory_directory();

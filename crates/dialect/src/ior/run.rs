@@ -22,6 +22,8 @@ pub struct Surroundings<'a> {
     /// The first file's directory.
     pub target: TargetFacts,
     pub space: SpaceOf<'a>,
+    /// Why reads of a file may be too fast.
+    pub doubt: &'a dyn Fn(&Path) -> Option<String>,
     /// Seconds since 1970.
     pub now: &'a dyn Fn() -> u64,
 }
