@@ -180,6 +180,30 @@ fn places_that_direct_io_cannot_have_are_refused() {
 }
 
 #[test]
+fn a_stripe_has_no_file_twice() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let (a, b) = (precious(here.path(), "a"), precious(here.path(), "b"));
+    let [link, hard] = ["link", "hard"].map(|name| here.path().join(name));
+    std::os::unix::fs::symlink("a", &link).unwrap();
+    fs::hard_link(&a, &hard).unwrap();
+    for other in [&a, link.to_str().unwrap(), hard.to_str().unwrap()] {
+        let write = format!("--op write --destroy-data {a} --destroy-data {other}");
+        for command in [
+            format!("run {a} {other}"),
+            format!("run {a} {other} {write} --verify"),
+            format!("run {a} {b} {other} {write} --destroy-data {b} --raid 5"),
+            format!("study {a} {other} --output {}", here.path().join("out").display()),
+        ] {
+            halfpower(&command).refused(&["the same file or device as"]);
+        }
+        assert!(is_untouched(&a) && is_untouched(&b));
+        let each = halfpower(&format!("run {a} {other} --each --runtime 20ms --repeats 1"));
+        assert_eq!(each.code, Some(0), "{each:?}");
+    }
+}
+
+#[test]
 fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));

@@ -354,6 +354,14 @@ impl Member {
         Ok(member)
     }
 
+    /// Of an endless device each node is another.
+    pub(crate) fn is_same_as(&self, other: &Member) -> bool {
+        let (Ok(one), Ok(other)) = (self.file.metadata(), other.file.metadata()) else {
+            return false;
+        };
+        !endless_device(&one) && identity(&one) == identity(&other)
+    }
+
     pub(crate) fn number(&self) -> Option<u64> {
         self.file.metadata().ok().map(|metadata| metadata.ino())
     }

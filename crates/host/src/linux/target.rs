@@ -74,7 +74,9 @@ impl HostTarget {
                 seed: spec.seed.wrapping_add(members.len() as u64),
                 interrupt,
             };
-            members.push(Member::open(path, spec, fill)?);
+            let member = Member::open(path, spec, fill)?;
+            check_other(&members, &member)?;
+            members.push(member);
             fills.push(fill);
         }
         // `.` means nothing to the recipient of the report.
@@ -272,6 +274,14 @@ impl HostTarget {
         self.take_scratch();
         Ok(())
     }
+}
+
+/// The parts of a stripe would overlap.
+fn check_other(members: &[Member], new: &Member) -> Result<()> {
+    let Some(same) = members.iter().find(|member| member.is_same_as(new)) else { return Ok(()) };
+    let why = format!("it is the same file or device as {}", same.path.display());
+    let hint = "name each member of a stripe once, or add --each to measure one after the other";
+    Err(Error::refused(new.path.display().to_string(), why, hint))
 }
 
 /// In each member. A RAID 5 set needs whole rows for its parity.
