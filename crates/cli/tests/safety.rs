@@ -204,6 +204,25 @@ fn a_stripe_has_no_file_twice() {
 }
 
 #[test]
+fn a_link_to_nothing_is_named() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("nothing", here.path().join("link")).unwrap();
+    for command in [
+        "fio --name=a --filename=link --rw=write --size=64k",
+        "iozone -i 0 -s 64k -r 64k -f link",
+        "diskspd -c64K -d1 -W0 link",
+        "sqlio -kW --size 64k --runtime 20ms link",
+        "ior -w -b 64k -t 64k -o link",
+    ] {
+        let ended = halfpower_in(here.path(), command);
+        assert_eq!(ended.code, Some(2), "{command}: {ended:?}");
+        assert!(ended.stderr.contains("link: it is a symbolic link to no file"), "{ended:?}");
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 1, "{command}");
+    }
+}
+
+#[test]
 fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
