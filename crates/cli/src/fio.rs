@@ -184,7 +184,7 @@ fn job_file(path: &Path) -> io::Result<Vec<u8>> {
 /// A job file with all the sections allowed has a few MiB.
 const JOB_FILE: Input = Input::new("a job file", 16 << 20);
 
-const STATE: Input = Input::new("a verification state", 16 << 20);
+const STATE: Input = Input::new("a verification state", 16 << 20).rewritten();
 
 fn variable(name: &str) -> Option<String> {
     match name {

@@ -35,7 +35,14 @@ pub(crate) fn output(
 ) -> Result<Output, Failure> {
     let mut targets: Vec<PathBuf> =
         targets.iter().flat_map(|target| with_backing(target)).collect();
-    targets.extend(context.history_file());
+    if let Ok(history) = context.history_file() {
+        // SQLite's own files hold changes that are not in the history yet.
+        targets.extend(["", "-wal", "-shm", "-journal"].map(|end| {
+            let mut name = history.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        }));
+    }
     // overlayfs reports a different device and inode than the layer that holds the file.
     if targets.iter().any(|target| host::facts::is_same_data(&Roots::default(), target, path)) {
         targets.push(path.to_path_buf());

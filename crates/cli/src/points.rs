@@ -139,14 +139,10 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
         ));
     }
     check_grid(arguments)?;
-    let (place, mut spec) = target_of(context, arguments)?;
+    let (place, spec) = target_of(context, arguments)?;
     match &place {
         Where::Twin(machine) if machine.clients() > 1 => one_process(arguments)?,
         _ => one_client(arguments)?,
-    }
-    if let (false, None, Some(bytes)) = (spec.destroy.is_empty(), spec.size, arguments.region) {
-        // Fill the whole region, regardless of the time.
-        spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
     }
     match place {
         Where::Twin(machine) => {
@@ -177,6 +173,11 @@ pub(crate) fn target_of(
     let (place, mut spec) = resolve(context, &arguments.target)?;
     if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
         spec.size = Some(bytes.saturating_add(arguments.offset.iter().max().copied().unwrap_or(0)));
+    }
+    spec.fill_from = arguments.region_start;
+    if let (false, None, Some(bytes)) = (spec.destroy.is_empty(), spec.size, arguments.region) {
+        // Fill the whole region, regardless of the time, and nothing behind it.
+        spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
     }
     Ok((place, spec))
 }

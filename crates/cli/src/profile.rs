@@ -5,13 +5,14 @@ mod study;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
+use crate::target::results_in;
 use application::profile::Profile;
 use apptrace::foreign::Trace;
 use clap::Args;
 use machine::text::printable;
 use machine::units::parse_time;
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `profile`.
 #[derive(Args, Clone)]
@@ -56,8 +57,11 @@ fn read(arguments: &Arguments) -> Result<Profile, Failure> {
 
 pub(crate) fn profile(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.trace;
-    let output = output::optional(context, "--output", arguments.output.as_deref(), &[path])?;
-    let page = output::optional(context, "--html", arguments.html.as_deref(), &[path])?;
+    let study = arguments.study.iter().flatten().map(|named| results_in(named));
+    let inputs: Vec<PathBuf> = study.chain([path.clone()]).collect();
+    let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+    let output = output::optional(context, "--output", arguments.output.as_deref(), &inputs)?;
+    let page = output::optional(context, "--html", arguments.html.as_deref(), &inputs)?;
     let mut profile = read(arguments)?;
     if let Some(named) = &arguments.study {
         let study = study::of(context, arguments, named.as_deref(), &profile)?;

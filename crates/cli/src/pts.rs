@@ -79,7 +79,7 @@ fn scale(text: &str) -> Result<f64, String> {
 
 const ASSUMED_BYTES_PER_S: f64 = 500e6;
 const SAVE_EVERY: Duration = Duration::from_millis(500);
-const STATE: Input = Input::new("the state of a test", 256 << 20);
+const STATE: Input = Input::new("the state of a test", 256 << 20).rewritten();
 
 impl Arguments {
     fn options(&self) -> PtsOptions {

@@ -53,6 +53,19 @@ impl Arguments {
     }
 }
 
+impl Arguments {
+    /// The program, and files among its arguments.
+    fn files(&self) -> Vec<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let program = self.command.first().filter(|name| !name.as_encoded_bytes().contains(&b'/'));
+        let found = program.into_iter().flat_map(|name| {
+            std::env::split_paths(&path).map(|directory| directory.join(name)).collect::<Vec<_>>()
+        });
+        let named = self.command.iter().skip(program.iter().len()).map(PathBuf::from);
+        found.chain(named).filter(|file| file.is_file()).collect()
+    }
+}
+
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         let message = error.to_string();
@@ -61,7 +74,9 @@ impl From<RecordError> for Failure {
 }
 
 pub(crate) fn record(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    let output = output::output(context, "--output", &arguments.output, &[])?;
+    let files = arguments.files();
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let output = output::output(context, "--output", &arguments.output, &files)?;
     let stop = interrupt::flag();
     let recorder = Recorder::new(&arguments.subject())?;
     let mut file = output.grow()?;
@@ -70,7 +85,16 @@ pub(crate) fn record(context: &Context, arguments: &Arguments) -> Result<(), Fai
         anonymous: arguments.anonymous,
         source: format!("halfpower {}", env!("CARGO_PKG_VERSION")),
     };
-    let summary = recorder.record(BufWriter::new(&mut file), &options, stop)?;
+    let summary = match recorder.record(BufWriter::new(&mut file), &options, stop) {
+        Ok(summary) => summary,
+        Err(error) => {
+            // A refusal leaves nothing; a trace that ends early can be read.
+            if error.is_usage() {
+                file.discard();
+            }
+            return Err(error.into());
+        }
+    };
     file.finish()?;
     context.console.tell(&sentence(&summary, output.path()));
     if summary.lost > 0 {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{history, output};
 use dialect::tasks::{Access, Alone, Crew, Done, Error, Member, Reply, Step, Worker};
 use host::files::{HostFiles, directory_facts};
-use host::{Host, HostTaskFiles, file_system_space};
+use host::{Host, HostTaskFiles, file_system_space, zeros_in_file};
 use hosts::{Group, Hello, Leader, ThreadRank, follow, thread_group};
 use machine::{Machine, MachineFacts, Nanos, TargetFacts, TaskFiles};
 use results::{Began, Kind, Output, Results};
@@ -265,13 +265,17 @@ pub(crate) fn ior(
     let tests = Tests { force: context.force, command: dialect::joined(&command), ..tests };
     context.writes.destroys(&tests.destroy);
     let files = ior::files(&tests);
-    let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    for name in &names {
-        crate::target::no_twin(name)?;
-    }
-    let json = output::optional(&context, "--json", tests.json.as_deref(), &names)?;
-    let summary = tests.tests[0].summary_file.as_deref();
-    let summary = output::optional(&context, "summaryFile", summary, &names)?;
+    files.iter().try_for_each(|name| crate::target::no_twin(name))?;
+    let here = tests.tasks_here.max(1) as usize;
+    let tasks = started.as_ref().map_or(here, |crew| crew.members().len());
+    let claimed = |option: &str, path: Option<&Path>| {
+        let Some(path) = path else { return Ok(None) };
+        let files = ior::files_beside(&tests, tasks, path);
+        let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        output::output(&context, option, path, &names).map(Some)
+    };
+    let json = claimed("--json", tests.json.as_deref())?;
+    let summary = claimed("summaryFile", tests.tests[0].summary_file.as_deref())?;
     let machine = Host::new(crate::interrupt::flag());
     let began = Began::now(&machine);
     let place = directory(&files[0]);
@@ -284,6 +288,7 @@ pub(crate) fn ior(
             machine: named(&facts),
             target: target.clone(),
             space: &file_system_space,
+            doubt: &zeros_in_file,
             now: &unix_s,
         };
         let streams = tests.tests[0].format == Format::Text && summary.is_none();

@@ -240,7 +240,10 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
         .flat_map(|span| &span.targets)
         .map(|target| target.path.as_path())
         .collect();
-    let read: Vec<&Path> = names.iter().copied().chain(options.file.as_deref()).collect();
+    let sources = profile.spans.iter().flat_map(|span| &span.targets);
+    let sources = sources.filter_map(|target| target.source_file.as_deref());
+    let read = names.iter().copied().chain(options.file.as_deref()).chain(sources);
+    let read: Vec<&Path> = read.collect();
     let json = output::optional(&context, "--json", options.json.as_deref(), &read)?;
     on_machine!(machine_of(&context, &names)?, |machine| diskspd_on(
         &context,

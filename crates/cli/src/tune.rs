@@ -79,8 +79,9 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     crate::points::no_metrics(&arguments.workload)?;
     crate::live::refuse(arguments.workload.live, "tune")?;
     let (place, spec) = target_of(context, &arguments.workload)?;
-    let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
-    let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;
+    let read = arguments.replay.iter().chain(&arguments.postmark);
+    let files: Vec<&Path> = spec.places.iter().chain(read).map(PathBuf::as_path).collect();
+    let file = output::optional(context, "--output", arguments.output.as_deref(), &files)?;
     if let Some(asked) = Work::asked(arguments, &spec)? {
         let tuning = whole::tuning(context, (place, &spec), arguments, asked)?;
         return show(context, arguments, file.as_ref(), &tuning);

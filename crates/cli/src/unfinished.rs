@@ -20,7 +20,7 @@ const DIRECTORY: &str = "unfinished";
 const SUFFIX: &str = ".jsonl";
 
 /// A week's study of a large machine has less.
-const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
+const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30).rewritten();
 
 const KEPT_FOR_S: u64 = 30 * 86_400;
 

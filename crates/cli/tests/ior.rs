@@ -7,6 +7,7 @@ use common::{Ended, alone, halfpower, halfpower_in};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 fn good(ended: &Ended) -> &str {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
@@ -45,6 +46,19 @@ fn tasks_as_threads_write_one_file_and_read_each_others_part() {
     assert!(point["interval_95"].is_array());
     // halfpower's own document is complete.
     good(&halfpower_in(directory.path(), "report --check own.json"));
+}
+
+#[test]
+fn reads_of_holes_are_doubted() {
+    let _alone = alone();
+    let directory = memory_directory();
+    let path = directory.path().join("f");
+    for (content, doubted) in [(vec![0; 1 << 20], true), (vec![7; 1 << 20], false)] {
+        fs::write(&path, content).unwrap();
+        let ended = halfpower_in(directory.path(), "ior --tasks 2 -r -t 64k -b 512k -o f");
+        let text = good(&ended);
+        assert_eq!(text.contains("100 % of f reads as zeros"), doubted, "{text}");
+    }
 }
 
 #[test]
@@ -147,4 +161,18 @@ fn mdtests_document_has_rates_with_intervals() {
     assert!(rates.iter().all(|rate| rate["interval_95"].is_array() && rate["count"] == 300));
     good(&at("report --check own.json"));
     assert_eq!(names(directory.path()), ["own.json"]);
+}
+
+#[test]
+fn an_item_that_became_a_pipe_is_an_error() {
+    let _alone = alone();
+    let directory = memory_directory();
+    let at = |words: &str| halfpower_in(directory.path(), words);
+    good(&at("mdtest -C -F -n 3 -w 4"));
+    let item = directory.path().join("test-dir.0-0/mdtest_tree.0/file.mdtest.0.1");
+    fs::remove_file(&item).unwrap();
+    assert!(Command::new("mkfifo").arg(&item).status().unwrap().success());
+    let ended = at("mdtest -E -F -n 3 -e 4");
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    assert!(ended.stderr.contains("1 items did not have the size"), "{}", ended.stderr);
 }

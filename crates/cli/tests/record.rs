@@ -5,6 +5,7 @@ mod common;
 use common::{HALFPOWER, alone, can_record, command, ended, finish, number, skip, wait_until};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -146,6 +147,40 @@ fn a_killed_recorder_leaves_a_trace_and_no_instance_after_the_next_command() {
     assert!(Path::new(&own).exists() && left_instances() >= 1);
     finish(command(HALFPOWER, ["history", "--no-history"]));
     assert!(!Path::new(&own).exists());
+}
+
+#[test]
+fn an_earlier_trace_stays_until_the_new_one_is_complete() {
+    if !can_record() {
+        return;
+    }
+    let _alone = alone();
+    let here = tempfile::tempdir().unwrap();
+    let trace = here.path().join("t.hptrace");
+    let record = |program: &[&str]| {
+        let words = ["record", "--force", "-o", "t.hptrace", "--"];
+        let mut command = command(HALFPOWER, words.iter().chain(program).copied());
+        command.current_dir(here.path());
+        finish(command)
+    };
+    assert_eq!(record(&["/no/such"]).code, Some(2));
+    assert!(!trace.exists(), "a refusal leaves nothing");
+    assert_eq!(record(&["sh", "-c", "echo x > log"]).code, Some(0));
+    let before = fs::read(&trace).unwrap();
+    let program = here.path().join("program");
+    fs::write(&program, "#!/bin/sh\ncmp t.hptrace before\n").unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    assert_eq!(record(&["/no/such"]).code, Some(2));
+    assert_eq!(fs::read(&trace).unwrap(), before, "a refusal keeps the earlier one");
+    fs::write(here.path().join("before"), &before).unwrap();
+    assert_eq!(record(&["./program"]).code, Some(0), "it finds the earlier one in place");
+    assert_ne!(fs::read(&trace).unwrap(), before);
+    // What is recorded is no place for the trace.
+    let words = ["record", "--force", "-o", "program", "--", "./program"];
+    let mut over_itself = command(HALFPOWER, words);
+    over_itself.current_dir(here.path());
+    finish(over_itself).refused(&["program", "is read"]);
+    assert!(fs::read_to_string(&program).unwrap().starts_with("#!"));
 }
 
 #[test]

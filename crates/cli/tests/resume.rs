@@ -148,6 +148,25 @@ fn stop_and_resume(line: &str, signal: i32, after_runs: usize) -> Option<Value> 
 }
 
 #[test]
+fn runs_of_another_file_of_the_same_name_are_not_continued() {
+    let _alone = alone();
+    let place = Place::new();
+    let file = place.root.path().join("file");
+    fs::write(&file, vec![7; 4 << 20]).unwrap();
+    let words = ["sweep", "file", "--request", "4k,64k", "--runtime", "200ms", "--repeats", "9"];
+    place.stopped(&words, libc::SIGTERM, 1).expect("it was stopped");
+    let resume = [&words[..], &["--resume"]].concat();
+    fs::write(place.root.path().join("other"), vec![0; 4 << 20]).unwrap();
+    fs::rename(&file, place.root.path().join("was")).unwrap();
+    fs::rename(place.root.path().join("other"), &file).unwrap();
+    place.run(&resume).refused(&["another file or device has this name now", "--resume"]);
+    fs::rename(place.root.path().join("was"), &file).unwrap();
+    let resumed = place.run(&resume);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("going on with"), "{}", resumed.stderr);
+}
+
+#[test]
 fn a_killed_sweep_ends_with_the_same_points() {
     let _alone = alone();
     let place = Place::new();

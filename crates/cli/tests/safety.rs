@@ -58,6 +58,171 @@ fn refused_targets_are_not_overwritten() {
 }
 
 #[test]
+fn only_the_region_is_overwritten() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    for options in [
+        "run --op write --runtime 20ms --repeats 1",
+        "run --op read --runtime 20ms --repeats 1",
+        "run --op write --verify --runtime 20ms --repeats 1",
+        "sweep --op write --request 4k,64k --runtime 20ms --repeats 1",
+        "tune --op write --knob depth=8 --yes --budget 1s",
+    ] {
+        let file = precious(here.path(), "mine");
+        let region = "--region-start 300k --region 256k --destroy-data";
+        let ended = halfpower(&format!("{options} {file} {region} {file}"));
+        assert_eq!(ended.code, Some(0), "{options}: {ended:?}");
+        let data = fs::read(&file).unwrap();
+        let of = |range: std::ops::Range<usize>| data[range].iter().all(|byte| *byte == 7);
+        let (start, end) = (300 << 10, 556 << 10);
+        assert!(of(0..start) && of(end..data.len()), "{options}");
+        assert!(!of(start..end), "{options}");
+    }
+}
+
+#[test]
+fn no_output_replaces_a_file_that_is_read() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let jobs = "[a]\nfilename=twin:gateway-1997\nsize=1m\nrw=read\n";
+    let log = "fio version 2 iolog\ntwin:gateway-1997 add\ntwin:gateway-1997 open\ntwin:gateway-1997 read 0 4096\ntwin:gateway-1997 close\n";
+    let script = "IOR START\ntestFile=data\nRUN\nIOR STOP\n";
+    let trace = "fio version 3 iolog\n0 f add\n1 f open\n2 f read 0 4096\n3 f close\n";
+    let clients = format!("localhost {} /bin/true\n", here.path().display());
+    fs::write(here.path().join("all"), "include in\n").unwrap();
+    let document = halfpower("run twin:gateway-1997 --repeats 1 --json").stdout;
+    fs::write(here.path().join("trace"), trace).unwrap();
+    for (content, command) in [
+        (jobs, "fio all --json=in"),
+        (jobs, "fio all --output=in"),
+        (log, "fio --name=a --read_iolog=in --ioengine=sync --json=in"),
+        ("abc", "fio --name=a --filename=f --size=64k --rw=write --buffer_pattern='in' --json=in"),
+        ("abc", "diskspd -d1 -W0 -w100 -c64K -Z4K,in --json in f"),
+        (script, "ior -f in --json in"),
+        (&clients, "iozone -i 0 -s 64k -r 64k -t 1 -+m in --json in"),
+        (trace, "tune . --replay in --output in"),
+        (trace, "profile in --html in"),
+        (&document, "profile trace --study in --html in"),
+        (&document, "profile trace --study in -o in"),
+        ("1000,1s\n", "run twin:gateway-1997 --load @in --openmetrics in"),
+    ] {
+        fs::write(here.path().join("in"), content).unwrap();
+        halfpower_in(here.path(), &format!("{command} --force")).refused(&["in: ", "read"]);
+        assert_eq!(fs::read_to_string(here.path().join("in")).unwrap(), content, "{command}");
+        assert!(!here.path().join("f").exists(), "{command}");
+    }
+}
+
+#[test]
+fn two_outputs_need_two_names() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    for command in [
+        "fio --name=a --filename=twin:gateway-1997 --size=1m --rw=read --output=out --json=./out",
+        "fio --name=a --filename=twin:gateway-1997 --size=1m --rw=read --output=l_bw.1.log --write_bw_log=l",
+        "iozone -i 0 -s 64 -b out --json out",
+        "compare --a twin:gateway-1997 --b twin:gateway-1997 --html out --csv out",
+    ] {
+        halfpower_in(here.path(), command).refused(&["names this file, too"]);
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{command}");
+    }
+}
+
+#[test]
+fn an_output_replaces_no_tasks_file_and_no_file_of_the_history() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let names = ["t.00000000", "t.00000001", "d.00000001.2", "h-wal", "h-shm", "h-journal"];
+    for name in names {
+        precious(here.path(), name);
+    }
+    for option in ["--json", "-O summaryFormat=JSON,summaryFile=", "-O stoneWallingStatusFile="] {
+        let to = |name: &str| match option.strip_suffix('=') {
+            Some(_) => format!("{option}{name}"),
+            None => format!("{option} {name}"),
+        };
+        let read = if option.contains("Status") { "-w -D 1" } else { "-r" };
+        for (command, name) in [
+            ("-F -o t", "t.00000001"),
+            ("-F -o ./t", "t.00000000"),
+            ("-F -m -i 3 -o d", "d.00000001.2"),
+        ] {
+            let command = format!("ior --tasks 2 {read} -b 64k -t 64k {command} --force");
+            halfpower_in(here.path(), &format!("{command} {}", to(name))).refused(&[name]);
+        }
+    }
+    for name in ["h-wal", "h-shm", "h-journal"] {
+        let command = "fio --name=a --filename=twin:gateway-1997 --size=1m --rw=read --force";
+        halfpower_in(here.path(), &format!("{command} --history h --output={name}"))
+            .refused(&[name]);
+    }
+    for name in names {
+        assert!(is_untouched(here.path().join(name).to_str().unwrap()), "{name}");
+    }
+}
+
+#[test]
+fn places_that_direct_io_cannot_have_are_refused() {
+    let _one = common::alone();
+    let device = or_skip!(Loop::of_sectors(8 * MIB, 4096));
+    let name = &device.device;
+    for options in [
+        "run --offset 512 --request 4k",
+        "diskspd -d1 -W0 -Sh -b4K -r512",
+        "diskspd -d1 -W0 -Sh -b4K -s512",
+        "diskspd -d1 -W0 -Sh -b4K -t2 -T512",
+        "fio --name=a --bs=4k --direct=1 --rw=read:512 --filename",
+        "fio --name=a --bs=4k --direct=1 --rw=read:-8704 --filename",
+        "fio --name=a --bs=4k --direct=1 --rw=read --zonemode=strided --zonesize=8k --zonerange=8k --zoneskip=512 --filename",
+    ] {
+        halfpower(&format!("{options} {name}")).refused(&["with direct I/O", "multiples of 4 KiB"]);
+    }
+}
+
+#[test]
+fn a_stripe_has_no_file_twice() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let (a, b) = (precious(here.path(), "a"), precious(here.path(), "b"));
+    let [link, hard] = ["link", "hard"].map(|name| here.path().join(name));
+    std::os::unix::fs::symlink("a", &link).unwrap();
+    fs::hard_link(&a, &hard).unwrap();
+    for other in [&a, link.to_str().unwrap(), hard.to_str().unwrap()] {
+        let write = format!("--op write --destroy-data {a} --destroy-data {other}");
+        for command in [
+            format!("run {a} {other}"),
+            format!("run {a} {other} {write} --verify"),
+            format!("run {a} {b} {other} {write} --destroy-data {b} --raid 5"),
+            format!("study {a} {other} --output {}", here.path().join("out").display()),
+        ] {
+            halfpower(&command).refused(&["the same file or device as"]);
+        }
+        assert!(is_untouched(&a) && is_untouched(&b));
+        let each = halfpower(&format!("run {a} {other} --each --runtime 20ms --repeats 1"));
+        assert_eq!(each.code, Some(0), "{each:?}");
+    }
+}
+
+#[test]
+fn a_link_to_nothing_is_named() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("nothing", here.path().join("link")).unwrap();
+    for command in [
+        "fio --name=a --filename=link --rw=write --size=64k",
+        "iozone -i 0 -s 64k -r 64k -f link",
+        "diskspd -c64K -d1 -W0 link",
+        "sqlio -kW --size 64k --runtime 20ms link",
+        "ior -w -b 64k -t 64k -o link",
+    ] {
+        let ended = halfpower_in(here.path(), command);
+        assert_eq!(ended.code, Some(2), "{command}: {ended:?}");
+        assert!(ended.stderr.contains("link: it is a symbolic link to no file"), "{ended:?}");
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 1, "{command}");
+    }
+}
+
+#[test]
 fn an_unwritable_member_protects_the_others() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));

@@ -7,7 +7,7 @@ use measure::{Job, Sample, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use stream::{Shared, ToolStream};
-use workload::{Cursor, Filler, Workload};
+use workload::{Cursor, Filler, Workload, check_direct};
 
 mod pool;
 mod stream;
@@ -254,6 +254,12 @@ pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFac
         return Err(Error::Unsupported(format!("{}: {why}", facts.name)));
     }
     let align = if direct { facts.direct_align_bytes } else { 1 };
+    if let Some(bytes) = shape.step_bytes {
+        check_direct("distance of requests", bytes, align)?;
+    }
+    if let ThreadOrder::Apart { bytes, .. } = shape.threads {
+        check_direct("distance of threads", bytes, align)?;
+    }
     let size = seeming_size(workload, shape, facts.size_bytes);
     Ok(one_thread_of(workload, shape).as_ref().unwrap_or(workload).check(size, align)?)
 }

@@ -23,6 +23,7 @@ fn ran(tasks: usize, line: &str) -> (Result<IorResult, Error>, String) {
         machine: "Linux here".into(),
         target,
         space: &host::file_system_space,
+        doubt: &host::zeros_in_file,
         now: &|| 1_700_000_000,
     };
     let mut out = Vec::new();

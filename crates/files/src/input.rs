@@ -1,10 +1,12 @@
 //! Bounded reading of files: waits for no pipe and reads no device.
 
-use crate::system::{is_own_open_file, kind_name, let_wait, open_without_waiting};
+use crate::system::{is_own_open_file, is_same_file, kind_name, let_wait, open_without_waiting};
 use machine::units::show_size;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, Read};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// A kind of file to read, and its largest size.
 ///
@@ -22,12 +24,40 @@ use std::path::Path;
 pub struct Input {
     what: &'static str,
     max_bytes: u64,
+    is_rewritten: bool,
+}
+
+/// The regular files that this process has read.
+static READ: Mutex<Vec<Metadata>> = Mutex::new(Vec::new());
+
+/// Returns whether this process has read the file: an output must not replace it.
+pub fn was_read(file: &Metadata) -> bool {
+    let read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    // A file's number goes to another when it is removed.
+    let same = |one: &Metadata| is_same_file(one, file) && born(one) == born(file);
+    read.iter().any(same)
+}
+
+fn born(file: &Metadata) -> Option<SystemTime> {
+    file.created().ok()
+}
+
+/// For a file that is not read as an [`Input`]. halfpower must not have made it.
+pub fn remember_read(file: &Metadata) {
+    if file.is_file() && !was_read(file) {
+        READ.lock().unwrap_or_else(PoisonError::into_inner).push(file.clone());
+    }
 }
 
 impl Input {
     /// Takes the name with an article.
     pub const fn new(what: &'static str, max_bytes: u64) -> Input {
-        Input { what, max_bytes }
+        Input { what, max_bytes, is_rewritten: false }
+    }
+
+    /// A state that halfpower reads and later replaces.
+    pub const fn rewritten(self) -> Input {
+        Input { is_rewritten: true, ..self }
     }
 
     /// Opens a regular file, or an open file of this process (`/dev/stdin`, or `/dev/fd/N` of a
@@ -35,6 +65,9 @@ impl Input {
     pub fn open(self, path: &Path) -> io::Result<Bounded<File>> {
         let file = open_without_waiting(path)?;
         let metadata = file.metadata()?;
+        if !self.is_rewritten {
+            remember_read(&metadata);
+        }
         if is_own_open_file(path) && !metadata.is_dir() {
             // Its writer may need time.
             let_wait(&file)?;
@@ -61,7 +94,7 @@ impl Input {
     }
 
     fn too_large(self, bytes: Option<u64>) -> io::Error {
-        let Input { what, max_bytes } = self;
+        let Input { what, max_bytes, .. } = self;
         let (has, max) = (bytes.map_or("more".into(), show_size), show_size(max_bytes));
         io::Error::new(
             io::ErrorKind::FileTooLarge,
@@ -167,6 +200,24 @@ mod tests {
         assert_eq!(lines, ["one", "two", "", "last"]);
         assert!(next_line(&mut &b"longer\n"[..], 4).is_err());
         assert!(next_line(&mut io::BufReader::new(io::repeat(b'x')), 1 << 10).is_err());
+    }
+
+    #[test]
+    fn what_was_read_is_known_under_each_of_its_names() {
+        let here = std::env::temp_dir().join(format!("read-{}", std::process::id()));
+        std::fs::create_dir(&here).unwrap();
+        let [input, link, state, other] =
+            ["input", "link", "state", "other"].map(|name| here.join(name));
+        for file in [&input, &state, &other] {
+            std::fs::write(file, "abc").unwrap();
+        }
+        std::fs::hard_link(&input, &link).unwrap();
+        SMALL.read(&input).unwrap();
+        SMALL.rewritten().read(&state).unwrap();
+        let known =
+            [&input, &link, &state, &other].map(|file| was_read(&std::fs::metadata(file).unwrap()));
+        std::fs::remove_dir_all(&here).unwrap();
+        assert_eq!(known, [true, true, false, false]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use directory::{Directory, MadeDirectory, remove_empty};
 use elsewhere as system;
 #[cfg(not(unix))]
 pub use elsewhere::{Directory, MadeDirectory, remove_empty};
-pub use input::{Bounded, Input, check_regular, next_line, text};
+pub use input::{Bounded, Input, check_regular, next_line, remember_read, text, was_read};
 pub use system::{
     check_trusted, entries, has_same_owner, inode, is_block_device, is_own_open_file, is_pipe,
     is_same_file, is_stream, is_trusted, read_attribute, write_attribute,

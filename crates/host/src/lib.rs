@@ -33,5 +33,5 @@ use linux as system;
 pub use linux::{
     DEFAULT_CHUNK, Host, HostTarget, HostTaskFile, HostTaskFiles, clock_space, counters, facts,
     file_system_space, files, is_endless, is_ignored, kept_bytes, knobs, process_space, record,
-    remove_leftovers, stack_limit, waiting_threads, wear,
+    remove_leftovers, stack_limit, waiting_threads, wear, zeros_in_file,
 };

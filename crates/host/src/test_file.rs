@@ -81,6 +81,8 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
+    /// Of an existing target: its data before this byte stay.
+    pub(crate) from: u64,
     /// `None`: as much as `within_ns` allows, between minimum and maximum.
     pub(crate) size: Option<u64>,
     pub(crate) within_ns: Nanos,
@@ -98,18 +100,23 @@ impl Fill<'_> {
         mut write: impl FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<u64> {
         let start = time.now();
-        let mut written = 0u64;
+        let from = self.from.min(max);
+        let step = buffer.len() as u64;
+        // The data depend on where the whole step begins.
+        let mut written = from / step * step;
         while written < max {
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
-            if self.size.is_none() && written >= AUTO_MIN && time.now() - start > self.within_ns {
+            let there = written.saturating_sub(from);
+            if self.size.is_none() && there >= AUTO_MIN && time.now() - start > self.within_ns {
                 break;
             }
-            let step = (buffer.len() as u64).min(max - written) as usize;
-            fill_random(fill_seed(self.seed, written), &mut buffer[..step]);
-            write(&buffer[..step], written)?;
-            written += step as u64;
+            let now = step.min(max - written);
+            fill_random(fill_seed(self.seed, written), &mut buffer[..now as usize]);
+            let kept = from.saturating_sub(written);
+            write(&buffer[kept as usize..now as usize], written + kept)?;
+            written += now;
         }
         Ok(written)
     }

@@ -89,6 +89,9 @@ pub struct TargetSpec {
     pub lengthen: bool,
     /// No fill: existing data stays until a run writes it.
     pub as_is: bool,
+    /// First byte, over all members, that a fill may write in an existing target.
+    #[serde(default)]
+    pub fill_from: u64,
     pub new_file: NewFile,
     #[serde(default)]
     pub sharing: Option<Sharing>,

@@ -4,14 +4,15 @@
 use crate::sample::Options;
 use machine::units::show_size;
 use machine::{
-    Access, Buffers, Capabilities, ClientRuns, Error, Machine, MachineFacts, MemoryUse, Nanos,
-    NullBackend, Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage,
+    Access, Buffers, Capabilities, ClientRuns, Error, LayerKind, Machine, MachineFacts, MemoryUse,
+    Nanos, NullBackend, Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage,
     TargetFacts, TargetKind, TargetSpec, Wear,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use workload::Workload;
@@ -39,6 +40,21 @@ pub(crate) fn description(facts: &TargetFacts, workload: &Workload, options: Opt
 pub struct Opened {
     pub machine: MachineFacts,
     pub targets: Vec<TargetFacts>,
+    /// Of the user's files. A name may lead to another file later.
+    #[serde(default)]
+    pub file_numbers: Vec<Option<u64>>,
+}
+
+fn users_file(facts: &TargetFacts) -> Option<u64> {
+    facts.file_number.filter(|_| facts.kind == TargetKind::File)
+}
+
+/// Settings may change in between; the parts of a device may not.
+fn parts(facts: &TargetFacts) -> Vec<(LayerKind, &str, Option<&PathBuf>)> {
+    let layers = facts.layers.iter();
+    layers
+        .map(|layer| (layer.kind, layer.name.as_str(), layer.facts.backing_file.as_ref()))
+        .collect()
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -184,7 +200,12 @@ impl Journal {
             let why = format!("the interrupted command had {} targets", before.targets.len());
             return refused("--resume".into(), why);
         }
-        for (before, now) in before.targets.iter().zip(now) {
+        let numbers = before.file_numbers.iter().copied().chain(std::iter::repeat(None));
+        for ((before, number), now) in before.targets.iter().zip(numbers).zip(now) {
+            let another = number.is_some_and(|number| users_file(now) != Some(number))
+                || (before.kind, before.direct_align_bytes, before.block_bytes)
+                    != (now.kind, now.direct_align_bytes, now.block_bytes)
+                || now.kind == TargetKind::Device && parts(before) != parts(now);
             if before.devices != now.devices {
                 let why = format!(
                     "it is on {} now, and the interrupted command measured {}",
@@ -201,6 +222,10 @@ impl Journal {
                 );
                 return refused(format!("--resume: {}", now.name), why);
             }
+            if another {
+                let why = "another file or device has this name now".to_owned();
+                return refused(format!("--resume: {}", now.name), why);
+            }
         }
         Ok(())
     }
@@ -211,7 +236,8 @@ impl Journal {
         if state.opened.is_some() {
             return;
         }
-        let opened = Opened { machine, targets };
+        let file_numbers = targets.iter().map(users_file).collect();
+        let opened = Opened { machine, targets, file_numbers };
         (state.write)(&JournalLine::Opened(Box::new(opened.clone())));
         state.opened = Some(opened);
     }

@@ -87,6 +87,16 @@ impl RunRequest {
         self.parts.iter().try_for_each(|part| check(&part.workload, &facts[part.target]))
     }
 
+    /// The targets, with no fill before the first region.
+    fn within_regions(&self) -> Vec<TargetSpec> {
+        let first = |target: usize| {
+            let own = self.parts.iter().filter(|part| part.target == target);
+            own.map(|part| part.workload.region_start_bytes).min().unwrap_or(0)
+        };
+        let targets = self.targets.iter().cloned().enumerate();
+        targets.map(|(index, spec)| TargetSpec { fill_from: first(index), ..spec }).collect()
+    }
+
     fn by_target<'a>(
         &'a self,
         facts: &'a [TargetFacts],
@@ -140,7 +150,7 @@ impl<'m, M: Machine> Runner<'m, M> {
             }
             last(facts)
         };
-        let targets = machine.open_all(&request.targets, before)?;
+        let targets = machine.open_all(&request.within_regions(), before)?;
         let runner = Runner::of(machine, targets);
         request.check_opened(&runner.facts)?;
         Ok(runner)

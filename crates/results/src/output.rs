@@ -5,13 +5,13 @@
 mod own;
 mod part;
 
-use files::{Directory, is_own_open_file, is_same_file, is_stream, is_trusted, parent};
+use files::{Directory, is_own_open_file, is_same_file, is_stream, is_trusted, parent, was_read};
 use std::ffi::OsString;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
@@ -36,6 +36,9 @@ pub struct Output {
     force: bool,
 }
 
+/// Each file that an output of this process has, with the option that named it.
+static NAMED: Mutex<Vec<(Metadata, OsString, String)>> = Mutex::new(Vec::new());
+
 enum Place {
     Free,
     Replaceable(Metadata),
@@ -44,7 +47,8 @@ enum Place {
 }
 
 impl Output {
-    /// `force` also replaces files that halfpower did not write, but never one of `targets`.
+    /// `force` also replaces files that halfpower did not write, but never one of `targets`, one
+    /// that this process has read, or that of another option.
     pub fn new(
         option: &str,
         path: &Path,
@@ -59,6 +63,7 @@ impl Output {
         if let (Place::Free | Place::Replaceable(_), Some((directory, _))) =
             (output.place()?, &output.at)
         {
+            output.take_name()?;
             part::remove_leftovers(directory);
             drop(output.temporary(directory)?);
         }
@@ -76,6 +81,23 @@ impl Output {
             output.at = Some((directory, name.to_owned()));
         }
         Ok(output)
+    }
+
+    fn take_name(&self) -> Result<(), OutputError> {
+        let Some((directory, name)) = &self.at else { return Ok(()) };
+        let Ok(above) = directory.metadata() else { return Ok(()) };
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = named.iter().find(|(a, of, _)| of == name && is_same_file(a, &above));
+        match same.map(|(_, _, option)| option) {
+            Some(other) if *other != self.option => {
+                Err(self.refused(format!("{other} names this file, too"), ANOTHER_FILE))
+            }
+            Some(_) => Ok(()),
+            None => {
+                named.push((above, name.clone(), self.option.clone()));
+                Ok(())
+            }
+        }
     }
 
     /// The output need not exist yet.
@@ -128,28 +150,28 @@ impl Output {
         }
     }
 
-    /// A file has its name from the start, so a killed command leaves it; [`Growing::finish`] marks
-    /// it as halfpower's.
+    /// A new file has its name from the start, so a killed command leaves it. An existing one is
+    /// replaced by [`Growing::finish`], which also marks the file as halfpower's.
     pub fn grow(&self) -> Result<Growing, OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (place, directory, name) = match (self.place()?, &self.at) {
             (Place::Stream, _) | (_, None) => {
                 let file = self.open_stream().map_err(failed)?;
-                return Ok(Growing { output: self.clone(), file, at: None });
+                return Ok(Growing { output: self.clone(), file, at: None, part: None });
             }
             (place, Some((directory, name))) => (place, directory, name),
         };
-        let mut temporary = self.temporary(directory)?;
-        if let Place::Replaceable(before) = &place {
-            temporary.file().set_permissions(before.permissions()).map_err(failed)?;
-        }
-        let file = temporary.file().try_clone().map_err(failed)?;
-        match place {
-            Place::Replaceable(_) => temporary.replace(name),
-            _ => temporary.take_free(name),
-        }
-        .map_err(failed)?;
-        Ok(Growing { output: self.clone(), file, at: Some((directory.clone(), name.clone())) })
+        let mut part = self.temporary(directory)?;
+        let file = part.file().try_clone().map_err(failed)?;
+        let part = if let Place::Replaceable(before) = &place {
+            part.file().set_permissions(before.permissions()).map_err(failed)?;
+            Some(part)
+        } else {
+            part.take_free(name).map_err(failed)?;
+            None
+        };
+        let at = Some((directory.clone(), name.clone()));
+        Ok(Growing { output: self.clone(), file, at, part })
     }
 
     fn open_stream(&self) -> io::Result<fs::File> {
@@ -226,6 +248,9 @@ impl Output {
                 "it is a device that keeps data, and no place for a report",
                 "name a file",
             )),
+            Some(there) if was_read(&there) => {
+                Err(self.refused("this command reads it", ANOTHER_FILE))
+            }
             Some(there) if self.force || is_own(directory, name, there.len()).map_err(io)? => {
                 Ok(Place::Replaceable(there))
             }
@@ -265,6 +290,8 @@ pub struct Growing {
     output: Output,
     file: fs::File,
     at: Option<(Arc<Directory>, OsString)>,
+    /// Until it replaces an existing file.
+    part: Option<part::Part>,
 }
 
 impl Write for Growing {
@@ -288,15 +315,34 @@ impl Growing {
     /// # Errors
     /// The directory was moved.
     pub fn finish(self) -> Result<(), OutputError> {
-        let Growing { output, file, at } = self;
+        let Growing { output, file, at, part } = self;
         let Some((directory, name)) = at else { return Ok(()) };
-        file.sync_all().map_err(|source| OutputError::Io { path: output.path.clone(), source })?;
+        let failed = |source| OutputError::Io { path: output.path.clone(), source };
+        file.sync_all().map_err(failed)?;
         // Not marked, it needs --force to be replaced.
-        if let Ok(content) = directory.open_regular(&name) {
+        let now = part.as_ref().map_or(name.as_os_str(), |part| part.name());
+        if let Ok(content) = directory.open_regular(now) {
             own::mark(&directory, &name, &file, content);
+        }
+        if let Some(part) = part {
+            // The file may have changed since the first check.
+            match output.place()? {
+                Place::Replaceable(_) => part.replace(&name),
+                _ => part.take_free(&name),
+            }
+            .map_err(failed)?;
         }
         let _ = directory.sync();
         if directory.is_in_place() { Ok(()) } else { Err(OutputError::Moved { path: output.path }) }
+    }
+
+    /// Leaves what was there before.
+    pub fn discard(self) {
+        if let (Some((directory, name)), None) = (&self.at, &self.part)
+            && directory.is_name_of(name, &self.file)
+        {
+            let _ = directory.remove(name);
+        }
     }
 }
 
@@ -397,8 +443,50 @@ mod tests {
         growing.finish().unwrap();
         let mut growing = output().unwrap().grow().unwrap();
         growing.write_all(b"three").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two", "until the new one is complete");
         growing.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"three");
+        // A failure keeps the earlier one, and leaves no other.
+        let mut growing = output().unwrap().grow().unwrap();
+        growing.write_all(b"fo").unwrap();
+        growing.discard();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
+        drop(output().unwrap().grow().unwrap());
+        let new = Output::new("--output", &here.path().join("new"), false, &[]).unwrap();
+        new.grow().unwrap().discard();
+        let names: Vec<_> = fs::read_dir(here.path()).unwrap().collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+    }
+
+    #[test]
+    fn a_file_that_was_read_is_refused_even_with_force() {
+        let here = tempfile::tempdir().unwrap();
+        let (read, late) = (here.path().join("read"), here.path().join("late"));
+        for file in [&read, &late] {
+            fs::write(file, "jobs").unwrap();
+        }
+        let input = files::Input::new("jobs", 100);
+        input.read(&read).unwrap();
+        assert!(refusal(&read, true, &[]).contains("this command reads it"));
+        let output = Output::new("--json", &late, true, &[]).unwrap();
+        input.read(&late).unwrap();
+        assert!(output.write(b"results").is_err(), "read after the check");
+        assert_eq!(fs::read_to_string(&late).unwrap(), "jobs");
+    }
+
+    #[test]
+    fn two_options_cannot_name_one_file() {
+        let here = tempfile::tempdir().unwrap();
+        let (path, link) = (here.path().join("out"), here.path().join("link"));
+        std::os::unix::fs::symlink(here.path(), &link).unwrap();
+        Output::new("--csv", &path, false, &[]).unwrap();
+        Output::new("--csv", &path, false, &[]).unwrap();
+        for other in [&path, &link.join("out")] {
+            assert!(refusal(other, true, &[]).contains("--csv names this file, too"));
+        }
+        for option in ["--csv", "--html"] {
+            Output::new(option, Path::new("/dev/null"), false, &[]).unwrap();
+        }
     }
 
     #[test]

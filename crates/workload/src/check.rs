@@ -10,6 +10,19 @@ pub const MAX_THREADS: u32 = 4096;
 /// One per nanosecond, the clock's resolution.
 pub const MAX_RATE_IOPS: f64 = 1e9;
 
+/// Refuses a size or a place that direct I/O cannot have; 0 is no limit.
+pub fn check_direct(name: &str, bytes: u64, align_bytes: u32) -> Result<(), Error> {
+    if align_bytes == 0 || bytes.is_multiple_of(u64::from(align_bytes)) {
+        return Ok(());
+    }
+    let align = show_size(u64::from(align_bytes));
+    refuse(
+        format!("{name} {} with direct I/O", show_size(bytes)),
+        format!("direct I/O on this target needs multiples of {align}"),
+        "use a multiple, or buffered I/O",
+    )
+}
+
 pub(crate) fn refuse<T>(
     what: String,
     why: impl Into<String>,
@@ -287,20 +300,8 @@ impl Workload {
                     .extend(shares.iter().map(|share| ("request size", u64::from(share.bytes)))),
             }
         }
-        for (name, bytes) in values {
-            if self.buffering.is_direct()
-                && align_bytes > 0
-                && !bytes.is_multiple_of(u64::from(align_bytes))
-            {
-                return refuse(
-                    format!("{name} {} with direct I/O", show_size(bytes)),
-                    format!(
-                        "direct I/O on this target needs multiples of {}",
-                        show_size(u64::from(align_bytes))
-                    ),
-                    "use a multiple, or buffered I/O",
-                );
-            }
+        if self.buffering.is_direct() {
+            values.iter().try_for_each(|(name, bytes)| check_direct(name, *bytes, align_bytes))?;
         }
         Ok(())
     }

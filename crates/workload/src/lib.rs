@@ -20,7 +20,7 @@ mod testing;
 pub mod verify;
 mod zipf;
 
-pub use check::{MAX_DEPTH, MAX_RATE_IOPS, MAX_REQUEST_BYTES, MAX_THREADS};
+pub use check::{MAX_DEPTH, MAX_RATE_IOPS, MAX_REQUEST_BYTES, MAX_THREADS, check_direct};
 pub use data::{BLOCK_BYTES, Filler};
 pub use error::Error;
 pub use free_map::FreeMap;

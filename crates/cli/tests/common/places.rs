@@ -88,12 +88,17 @@ pub struct Loop {
 
 impl Loop {
     pub fn make(size: u64) -> Result<Loop, String> {
+        Loop::of_sectors(size, 512)
+    }
+
+    pub fn of_sectors(size: u64, bytes: u32) -> Result<Loop, String> {
         let directory = memory_directory();
         let file = directory.path().join("disk");
         File::create(&file)
             .and_then(|made| made.set_len(size))
             .map_err(|error| error.to_string())?;
-        let device = tool("losetup", &["--find", "--show", text(&file)])?;
+        let sectors = format!("--sector-size={bytes}");
+        let device = tool("losetup", &["--find", "--show", &sectors, text(&file)])?;
         // A device keeps its queue settings when detached, and the scheduler also sets the queue
         // length. Write the number of requests twice: the kernel may show 128 with fewer tags, and
         // only allocates tags when the number changes.

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use workload::{Pattern, Stop, Workload};
 
-const STATUS: Input = Input::new("a status file of IOR", 4 << 10);
+const STATUS: Input = Input::new("a status file of IOR", 4 << 10).rewritten();
 
 pub struct Surroundings<'a> {
     /// System and name of the first task's computer.
@@ -22,6 +22,8 @@ pub struct Surroundings<'a> {
     /// The first file's directory.
     pub target: TargetFacts,
     pub space: SpaceOf<'a>,
+    /// Why reads of a file may be too fast.
+    pub doubt: &'a dyn Fn(&Path) -> Option<String>,
     /// Seconds since 1970.
     pub now: &'a dyn Fn() -> u64,
 }
@@ -33,6 +35,17 @@ pub fn files(tests: &Tests) -> Vec<PathBuf> {
         if !all.contains(file) {
             all.push(file.clone());
         }
+    }
+    all
+}
+
+/// Also the tasks' files that have the name of `output`, which must not replace them.
+pub fn files_beside(tests: &Tests, tasks: usize, output: &Path) -> Vec<PathBuf> {
+    let mut all = files(tests);
+    let last = output.extension().and_then(|last| last.to_str()?.parse().ok()).unwrap_or(0);
+    for options in &tests.tests {
+        let own = (0..tasks as u64).map(|task| options.file(task, last));
+        all.extend(own.filter(|file| file.file_name() == output.file_name()));
     }
     all
 }
@@ -52,7 +65,7 @@ pub fn run(
     for options in &tests.tests {
         let used = used(options, &members)?;
         // An unwritable output is found before the run, not after it.
-        status_output(options, tests)?;
+        status_output(options, tests, used)?;
         plans.push((options, used));
     }
     for (number, (options, count)) in plans.into_iter().enumerate() {
@@ -104,11 +117,16 @@ fn used(options: &Options, members: &[Member]) -> Result<usize, Error> {
     Err(error.into())
 }
 
-pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<Output>, Error> {
+pub(super) fn status_output(
+    options: &Options,
+    tests: &Tests,
+    tasks: usize,
+) -> Result<Option<Output>, Error> {
     let Some(path) = options.status_file.as_deref().filter(|_| options.write) else {
         return Ok(None);
     };
-    Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files(tests))?))
+    let files = files_beside(tests, tasks, path);
+    Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files)?))
 }
 
 pub(super) fn status(path: &Path) -> Result<u64, machine::Error> {

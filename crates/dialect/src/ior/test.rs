@@ -16,6 +16,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use workload::rng;
 
+const DOUBTED_FILES: usize = 8;
+
 pub(super) struct Test<'a, C: Crew + ?Sized> {
     crew: &'a mut C,
     tests: &'a Tests,
@@ -181,6 +183,14 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Wanted { path, writes, destroy, sharing, number: None }
     }
 
+    /// Looks at the files of this process's tasks; the others' are made the same way.
+    fn doubt_files(&mut self) {
+        let tasks = if self.layout.per_task { self.members.len().min(DOUBTED_FILES) } else { 1 };
+        let files = (0..tasks as u64).map(|task| self.options.file(task, 0));
+        let doubt = files.filter_map(|file| (self.around.doubt)(&file)).next();
+        self.warnings.extend(doubt);
+    }
+
     /// Asks all tasks before anything is written.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         let files = if self.options.multi_file { self.options.repetitions } else { 1 };
@@ -212,6 +222,9 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
             self.warnings.push(format!(
                 "{names} do not see the first task's directory: these are several file systems, and the sum of their rates is not the rate of one server"
             ));
+        }
+        if !writes {
+            self.doubt_files();
         }
         // With a deadline the amount is not known.
         if !writes || self.options.deadline_s.is_some() {
@@ -420,7 +433,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
                 (self.numbers[task], self.written[task]) = (Some(one.number), Some(one.transfers));
             }
             let most = done.tasks.iter().map(|one| one.transfers).max().unwrap_or(0);
-            if let Some(output) = status_output(self.options, self.tests)? {
+            if let Some(output) = status_output(self.options, self.tests, self.members.len())? {
                 output.write(format!("{most}\n").as_bytes())?;
             }
             self.check_size(&done.tasks);

@@ -14,7 +14,7 @@ use results::{Latency, Output};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-const STATUS: Input = Input::new("a status file of mdtest", 4 << 10);
+const STATUS: Input = Input::new("a status file of mdtest", 4 << 10).rewritten();
 
 pub struct Surroundings<'a> {
     pub space: SpaceOf<'a>,

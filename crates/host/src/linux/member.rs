@@ -267,15 +267,21 @@ impl Member {
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
-    pub(crate) fn fill_bytes(&self) -> u64 {
+    pub(crate) fn fill_bytes(&self, fill: Fill<'_>) -> u64 {
         match self.to_fill {
-            Some(FillTo::End | FillTo::Time) => self.size,
+            Some(FillTo::End | FillTo::Time) => self.size.saturating_sub(self.fill_from(fill)),
             Some(FillTo::Start(bytes)) => bytes,
             Some(FillTo::Longer(_) | FillTo::Beyond) | None => 0,
         }
     }
 
+    /// A new file is filled from its start.
+    fn fill_from(&self, fill: Fill<'_>) -> u64 {
+        if self.made.is_some() { 0 } else { fill.from }
+    }
+
     pub(crate) fn fill(&mut self, fill: Fill<'_>) -> Result<()> {
+        let fill = Fill { from: self.fill_from(fill), ..fill };
         match self.to_fill.take() {
             None => {}
             Some(FillTo::End) => drop(self.write_all(fill, self.size)?),
@@ -359,6 +365,14 @@ impl Member {
             }
         }
         Ok(member)
+    }
+
+    /// Of an endless device each node is another.
+    pub(crate) fn is_same_as(&self, other: &Member) -> bool {
+        let (Ok(one), Ok(other)) = (self.file.metadata(), other.file.metadata()) else {
+            return false;
+        };
+        !endless_device(&one) && identity(&one) == identity(&other)
     }
 
     pub(crate) fn number(&self) -> Option<u64> {
@@ -492,13 +506,39 @@ mod tests {
     static CALM: AtomicBool = AtomicBool::new(false);
 
     fn fill(interrupt: &AtomicBool, size: Option<u64>) -> Fill<'_> {
-        Fill { size, within_ns: 50_000_000, seed: 7, interrupt }
+        Fill { from: 0, size, within_ns: 50_000_000, seed: 7, interrupt }
     }
 
     fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let mut member = Member::open(path, spec, fill)?;
         member.fill(fill)?;
         Ok(member)
+    }
+
+    #[test]
+    fn a_fill_leaves_what_is_before_the_region() {
+        let here = tempfile::tempdir().unwrap();
+        let (path, whole) = (here.path().join("part"), here.path().join("whole"));
+        let spec = |path: &Path| TargetSpec {
+            places: vec![path.into()],
+            destroy: vec![path.into()],
+            ..TargetSpec::default()
+        };
+        let (size, from) = (3 * units::MIB + 5000, units::MIB + 12_345);
+        [&path, &whole].map(|path| fs::write(path, vec![7; size as usize]).unwrap());
+        let part = Fill { from, ..fill(&CALM, None) };
+        let mut member = Member::open(&path, &spec(&path), part).unwrap();
+        assert_eq!(member.fill_bytes(part), size - from);
+        member.fill(part).unwrap();
+        open(&whole, &spec(&whole), fill(&CALM, None)).unwrap();
+        let (part, whole) = (fs::read(&path).unwrap(), fs::read(&whole).unwrap());
+        let (kept, filled) = part.split_at(from as usize);
+        assert!(kept.iter().all(|&byte| byte == 7));
+        assert!(filled == &whole[from as usize..], "a verifying run must know the data");
+        // A file that halfpower made has no data to keep.
+        let fill = Fill { from, ..fill(&CALM, Some(size)) };
+        let made = open(here.path(), &TargetSpec::default(), fill).unwrap();
+        assert!(fs::read(&made.path).unwrap()[..4096].iter().any(|&byte| byte != 0));
     }
 
     #[test]

@@ -41,6 +41,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) use mapping::Mapping;
 pub use member::is_endless;
 pub use owned_file::kept_bytes;
+pub use probe::zeros_in_file;
 pub use signals::is_ignored;
 pub(crate) use sys::{INTERRUPTED_CALL, request_error};
 pub use sys::{file_system_space, stack_limit};

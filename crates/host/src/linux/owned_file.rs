@@ -364,6 +364,12 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
         Some(libc::ENOENT) => {
             Error::refused(shown, "the directory does not exist, or was removed", "make it first")
         }
+        // A name was looked at before: it led to no file.
+        Some(libc::EEXIST) if path.is_symlink() => Error::refused(
+            path.display().to_string(),
+            "it is a symbolic link to no file, and is not followed",
+            "name the file that it should lead to",
+        ),
         _ => Error::io("cannot make a test file", path)(error),
     }
 }

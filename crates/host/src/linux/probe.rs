@@ -1,12 +1,14 @@
 //! Probes an open target with a few reads.
 
-use super::member::Member;
+use super::member::{Member, open_for};
+use super::owned_file::kept;
 use super::sys;
 use crate::arena::Arena;
 use machine::TargetKind;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 const MAX_ALIGNMENT: u32 = 64 << 10;
 
@@ -43,33 +45,52 @@ pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<Strin
     if member.kind == TargetKind::TestFile || member.writable {
         return None;
     }
-    const SAMPLES: u64 = 32;
     let file = member.open_with(false, direct.map_or(0, |_| libc::O_DIRECT)).ok()?;
+    zeros(&file, member.size, direct).and_then(|share| zeros_said(share, &member.path))
+}
+
+/// Of a file that is there. Like [`zero_warning`], says nothing of those that halfpower made.
+pub fn zeros_in_file(path: &Path) -> Option<String> {
+    if kept(path).is_some() {
+        return None;
+    }
+    let file = open_for(path, false).ok()?;
+    let metadata = file.metadata().ok()?;
+    let size = if metadata.is_file() { metadata.len() } else { sys::device_size(&file).ok()? };
+    zeros(&file, size, None).and_then(|share| zeros_said(share, path))
+}
+
+fn zeros_said(percent: u64, path: &Path) -> Option<String> {
+    (percent > 10).then(|| {
+        format!(
+            "{percent} % of {} reads as zeros: holes or trimmed blocks may never reach the medium, so reads there can be faster than any real data",
+            path.display()
+        )
+    })
+}
+
+/// In percent of a few samples.
+fn zeros(file: &File, size: u64, direct: Option<u32>) -> Option<u64> {
+    const SAMPLES: u64 = 32;
     // Whole pages: only these can leave the page cache again.
     let len = direct.unwrap_or(1).max(u32::try_from(sys::page_size()).ok()?);
     let mut arena = buffer(len).ok()?;
     let len = len as usize;
     let sample = arena.bytes().get_mut(..len)?;
     if direct.is_none() {
-        sys::advise(&file, machine::Hint::Random);
+        sys::advise(file, machine::Hint::Random);
     }
     let mut zeros = 0;
     for number in 0..SAMPLES {
-        let offset = member.size / SAMPLES * number / len as u64 * len as u64;
+        let offset = size / SAMPLES * number / len as u64 * len as u64;
         match direct {
             Some(_) => file.read_at(sample, offset).map(|_| ()),
-            None => read_beside_cache(&file, sample, offset),
+            None => read_beside_cache(file, sample, offset),
         }
         .ok()?;
         zeros += u64::from(sample.iter().all(|&byte| byte == 0));
     }
-    (zeros * 10 > SAMPLES).then(|| {
-        format!(
-            "{} % of {} reads as zeros: holes or trimmed blocks may never reach the medium, so reads there can be faster than any real data",
-            zeros * 100 / SAMPLES,
-            member.path.display()
-        )
-    })
+    Some(zeros * 100 / SAMPLES)
 }
 
 /// Readahead must be off.
@@ -132,7 +153,7 @@ mod tests {
         sys::drop_cache(&file, SIZE as u64 / 2, SIZE as u64 / 2);
         let before = cached(&file);
         assert_eq!(before[0], 1);
-        let fill = Fill { size: None, within_ns: 50_000_000, seed: 1, interrupt: &CALM };
+        let fill = Fill { from: 0, size: None, within_ns: 50_000_000, seed: 1, interrupt: &CALM };
         let member = Member::open(&path, &TargetSpec::default(), fill).unwrap();
         for direct in [None, direct_alignment(&member).ok()] {
             let said = zero_warning(&member, direct).unwrap();

@@ -68,12 +68,15 @@ impl HostTarget {
         let (mut members, mut fills) = (Vec::new(), Vec::new());
         for path in &spec.places {
             let fill = Fill {
+                from: fill_from(spec, chunk),
                 size: spec.size.map(|size| size / count),
                 within_ns: spec.fill_ns.unwrap_or(DEFAULT_FILL_NS) / count,
                 seed: spec.seed.wrapping_add(members.len() as u64),
                 interrupt,
             };
-            members.push(Member::open(path, spec, fill)?);
+            let member = Member::open(path, spec, fill)?;
+            check_other(&members, &member)?;
+            members.push(member);
             fills.push(fill);
         }
         // `.` means nothing to the recipient of the report.
@@ -128,7 +131,7 @@ impl HostTarget {
 
     /// The maximum, apart from the parity.
     pub(crate) fn fill_bytes(&self) -> u64 {
-        self.members.iter().map(Member::fill_bytes).sum()
+        self.members.iter().zip(&self.fills).map(|(member, &fill)| member.fill_bytes(fill)).sum()
     }
 
     pub(crate) fn fill(&mut self) -> Result<()> {
@@ -270,6 +273,23 @@ impl HostTarget {
         self.chunk = chunk;
         self.take_scratch();
         Ok(())
+    }
+}
+
+/// The parts of a stripe would overlap.
+fn check_other(members: &[Member], new: &Member) -> Result<()> {
+    let Some(same) = members.iter().find(|member| member.is_same_as(new)) else { return Ok(()) };
+    let why = format!("it is the same file or device as {}", same.path.display());
+    let hint = "name each member of a stripe once, or add --each to measure one after the other";
+    Err(Error::refused(new.path.display().to_string(), why, hint))
+}
+
+/// In each member. A RAID 5 set needs whole rows for its parity.
+fn fill_from(spec: &TargetSpec, chunk: u64) -> u64 {
+    match spec.places.len() as u64 {
+        0 | 1 => spec.fill_from,
+        _ if spec.raid5.is_some() => 0,
+        members => spec.fill_from / (chunk * members) * chunk,
     }
 }
 

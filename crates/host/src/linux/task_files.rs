@@ -10,7 +10,7 @@ use machine::{Error, Nanos, OpenAs, Result, Sharing, TargetSpec, TaskFile, TaskF
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,6 +93,7 @@ fn take_existing(wanted: &Wanted) -> Result<Arc<File>> {
     let file = open_for(path, false)?;
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     check_kind(&metadata, path)?;
+    files::remember_read(&metadata);
     if let Some(number) = wanted.number {
         check_number(&metadata, number, path)?;
     }
@@ -210,7 +211,12 @@ impl TaskFiles for HostTaskFiles {
     }
 
     fn read(&self, path: &Path, buffer: &mut [u8]) -> Result<usize> {
-        let mut file = File::open(path).map_err(Error::io("cannot open", path))?;
+        // A pipe under an item's name would wait for its writer.
+        let mut file = File::options()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)
+            .map_err(Error::io("cannot open", path))?;
         let mut got = 0;
         while got < buffer.len() {
             match file.read(&mut buffer[got..]) {

@@ -31,6 +31,10 @@ impl Part {
         &mut self.file
     }
 
+    pub(super) fn name(&self) -> &OsStr {
+        &self.name
+    }
+
     pub(super) fn replace(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename(&self.name, name)
     }

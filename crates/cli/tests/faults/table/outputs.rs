@@ -263,6 +263,54 @@ section![
         ],
         ..UNHARMED
     },
+    read_within = Row {
+        fault: "the same with files that are read later: a job file that another includes, a log of requests, data of writes, a script, a trace, results",
+        given: &[
+            Text("jobs", "[a]\nfilename=twin:gateway-1997\nsize=1m\nrw=read\n"),
+            Text("all", "include jobs\n"),
+            Text("pattern", "abc"),
+            Text("script", "IOR START\ntestFile=data\nRUN\nIOR STOP\n"),
+            Text("trace", "fio version 3 iolog\n0 f add\n1 f open\n2 f read 0 4096\n3 f close\n"),
+        ],
+        steps: &[run(
+            &[
+                "fio --force all --json=jobs",
+                "fio --force all --output=jobs",
+                "fio --force --name=a --filename=f --size=64k --rw=write --buffer_pattern='pattern' --json=pattern",
+                "diskspd --force -d1 -W0 -w100 -c64K -Z4K,pattern --json pattern f",
+                "ior --force -f script --json script",
+                "tune --force . --replay trace --output trace",
+                "profile --force trace --html trace",
+            ],
+            refused(&["jobs|pattern|script|trace", "read"])
+        )],
+        ..UNHARMED
+    },
+    one_name_for_two = Row {
+        fault: "two outputs have one name",
+        given: &[],
+        steps: &[run(
+            &[
+                "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --output=out --json=./out",
+                "iozone -i 0 -s 64 -b out --json out",
+                "compare --a twin:gateway-1997 --b twin:gateway-1997 --html out --csv out",
+            ],
+            refused(&["names this file, too"])
+        )],
+        ..UNHARMED
+    },
+    a_tasks_file = Row {
+        fault: "the output is the file of one of IOR's tasks, even with --force",
+        given: &[File("t.00000000"), File("t.00000001")],
+        steps: &[run(
+            &[
+                "ior --force --tasks 2 -F -r -b 64k -t 64k -o t --json t.00000001",
+                "ior --force --tasks 2 -F -w -b 64k -t 64k -D 1 -o t -O stoneWallingStatusFile=t.00000000",
+            ],
+            refused(&["it is measured"])
+        )],
+        ..UNHARMED
+    },
     a_users_log = Row {
         fault: "a log of fio's language has the name of a file of the user's",
         given: &[File("l_bw.1.log")],

@@ -54,6 +54,20 @@ section![
         )],
         ..UNHARMED
     },
+    a_member_twice = Row {
+        fault: "a stripe names one file or device twice, also under another name",
+        given: &[File("mine"), HardLink("link", "mine"), Disk("disk")],
+        steps: &[run(
+            &[
+                "run mine link",
+                "run mine ./mine --op write --verify --destroy-data mine --destroy-data ./mine",
+                "sweep {disk} {disk} --op write --destroy-data {disk}",
+                "study mine link --quick --budget 5s --output out",
+            ],
+            refused(&["the same file or device as"])
+        )],
+        ..UNHARMED
+    },
     a_request_that_cannot_be = Row {
         fault: "the target may be written, but the workload makes no sense for it",
         given: &[Disk("disk")],

@@ -339,8 +339,13 @@ fn check_jobs(
             .map(|facts| facts.direct_align_bytes)
             .filter(|_| workload.buffering.is_direct())
             .max();
+        let align = align.unwrap_or(1);
+        let step = job.options.hole_bytes + job.options.back_bytes;
+        let skip = job.options.strides.skip;
         workload
-            .check(arrangement.bytes(clone), align.unwrap_or(1))
+            .check(arrangement.bytes(clone), align)
+            .and_then(|()| workload::check_direct("step of rw", step, align))
+            .and_then(|()| workload::check_direct("zoneskip", skip, align))
             .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
     }
     Ok(())

@@ -29,7 +29,7 @@ const UNFINISHED: &str = "tune.journal.new";
 
 const VERSION: u32 = 1;
 
-const TEXT: Input = Input::new("a journal of settings", 4 << 20);
+const TEXT: Input = Input::new("a journal of settings", 4 << 20).rewritten();
 
 /// Another command may be restoring the settings.
 const TRIES: u32 = 50;
