@@ -289,11 +289,6 @@ pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
     }
 }
 
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    Some(measure::stats::median(&finite)).filter(|_| !finite.is_empty())
-}
-
 pub(crate) fn duration(ns: u64) -> String {
     match ns / 1_000_000_000 {
         0..10 => show_time(ns as f64),

@@ -1,6 +1,6 @@
 use super::sweep;
 use crate::format::{
-    axis_title, axis_value, half_power_interval, half_power_value, median, plural, rate, rate_unit,
+    axis_title, axis_value, half_power_interval, half_power_value, plural, rate, rate_unit,
 };
 use crate::plot::scene::Scene;
 use crate::plot::{self, Room};
@@ -321,7 +321,7 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         .map(|usage| {
             let rates = &usage.rates_bytes_per_s;
             let all = [
-                median(rates),
+                usage.mean_bytes_per_s(),
                 rates.iter().copied().reduce(f64::min),
                 rates.iter().copied().reduce(f64::max),
             ];
@@ -339,7 +339,7 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
             format!(
                 "{}: {} {}",
                 plot::memory_name(usage),
-                shown(median(&usage.rates_bytes_per_s)),
+                shown(usage.mean_bytes_per_s()),
                 rate_unit()
             )
         })
@@ -351,10 +351,10 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         scenes,
         half_power: Vec::new(),
         half: None,
-        notes: vec!["A dot for each repeat, a bar at the median.".into()],
+        notes: vec!["A dot for each repeat, a bar at the mean.".into()],
         table: Table {
             size: format!("{}, {}", plural(memory.len(), "way"), rate_unit()),
-            head: ["memory", "median", "min", "max"].map(String::from).to_vec(),
+            head: ["memory", "mean", "min", "max"].map(String::from).to_vec(),
             rows,
         },
     }

@@ -50,7 +50,7 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
             vec![
                 usage.kind.name().to_owned(),
                 usage.threads.to_string(),
-                show(crate::format::median(rates)),
+                show(usage.mean_bytes_per_s()),
                 show(min),
                 show(max),
             ]
