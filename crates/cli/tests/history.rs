@@ -570,3 +570,25 @@ fn a_month_of_checks_finds_every_regression_of_five_percent() {
     }
     assert_eq!(alarms, (0..NIGHTS).filter(|night| is_slow(*night)).collect::<Vec<_>>());
 }
+
+#[test]
+fn the_list_shows_the_peak_of_a_study_and_not_its_page_cache() {
+    let history = History::new();
+    history.good("study twin:gateway-1997 --quick --only memory,buffered,unbuffered,depth");
+    let document: Value = serde_json::from_str(&history.good("history show 1 --json")).unwrap();
+    let rates = |of: &Value| -> Vec<f64> {
+        let all = of.as_array().unwrap().iter();
+        all.filter_map(|one| one["throughput_bytes_per_s"].as_f64()).collect()
+    };
+    let peak = rates(&document["answer"]["peaks"]).into_iter().fold(0.0, f64::max);
+    let cached = rates(&document["points"]).into_iter().fold(0.0, f64::max);
+    assert!(cached > peak * 5.0, "{cached} {peak}");
+    assert_eq!(history.entries()[0]["best_bytes_per_s"].as_f64().unwrap(), peak);
+
+    // Its points that it measured again are in no other entry.
+    history.good("run twin:gateway-1997 --request 64k");
+    history.good("run twin:gateway-1997 --request 64k --depth 3");
+    let both = history.good("history show 1 2");
+    assert_eq!(both.matches("at first").count(), both.matches("p99").count() * 2, "{both}");
+    history.run("history show 1 3").refused(&["entries 1, 3", "no workload"]);
+}
