@@ -2,7 +2,7 @@
 
 use crate::format::grouped;
 use machine::units::{show_time, significant};
-use results::{Answer, Finding, Goal};
+use results::{Answer, Finding, Goal, Point};
 
 /// Costs that change by a smaller factor are not shown.
 const NOTABLE: f64 = 1.25;
@@ -14,11 +14,11 @@ pub(crate) struct Row {
     pub(crate) cost: String,
 }
 
-pub(crate) fn rows(answer: &Answer) -> Vec<Row> {
+pub(crate) fn rows(answer: &Answer, points: &[Point]) -> Vec<Row> {
     let row = |finding: &Finding| Row {
         change: finding.title.clone(),
         gain: gain(finding),
-        cost: cost(finding),
+        cost: cost(finding, points),
     };
     answer.findings.iter().map(row).collect()
 }
@@ -35,8 +35,15 @@ pub(crate) fn factor(value: f64) -> String {
     if value >= 99.5 { grouped(value.round()) } else { significant(value, 3) }
 }
 
-fn cost(finding: &Finding) -> String {
+fn cost(finding: &Finding, points: &[Point]) -> String {
     let p99 = finding.p99_ns.map(|[before, after]| (before as f64, after as f64));
+    // Too few requests for a p99 are enough for a mean.
+    let mean = |point: usize| Some(points.get(point)?.numbers.as_ref()?.latency_ns.mean);
+    let [before, after] = finding.points;
+    let (name, latency) = match p99 {
+        Some(_) => ("p99", p99),
+        None => ("mean latency", mean(before).zip(mean(after))),
+    };
     let cpu = finding.cpu_ns_per_mib.map(|[before, after]| (before, after));
     let notable = |name: &str, values: Option<(f64, f64)>| {
         let (before, after) = values.filter(|(before, _)| *before > 0.0)?;
@@ -48,8 +55,8 @@ fn cost(finding: &Finding) -> String {
             _ => None,
         }
     };
-    let all: Vec<String> = notable("p99", p99).into_iter().chain(notable("CPU", cpu)).collect();
-    match (all.is_empty(), p99.is_some() || cpu.is_some()) {
+    let all: Vec<String> = notable(name, latency).into_iter().chain(notable("CPU", cpu)).collect();
+    match (all.is_empty(), latency.is_some() || cpu.is_some()) {
         (false, _) => all.join(", "),
         (true, true) => "none".into(),
         (true, false) => "not measured".into(),
