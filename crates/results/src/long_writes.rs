@@ -21,6 +21,7 @@ pub struct LongWrites {
     pub peak_bytes_per_s: Option<f64>,
     /// All bytes written in this run.
     pub written_bytes: u64,
+    /// Time spent in writing.
     pub took_s: f64,
     /// The limit on written bytes ended the run, not the time.
     pub out_of_bytes: bool,
@@ -41,7 +42,7 @@ pub struct WriteLevel {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteRate {
-    /// Time since the start of the run, in seconds.
+    /// Time spent in writing before this, in seconds.
     pub at_s: f64,
     pub bytes_per_s: f64,
 }
