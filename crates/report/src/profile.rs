@@ -11,7 +11,7 @@ use application::Latency;
 use application::profile::{Course, FileProfile, Moment, Profile};
 use application::verdict::{Advice, Change, FlowVerdict, Reference, Shape, Share, Verdict};
 use machine::text::printable;
-use machine::units::{grouped, show_size, show_size_rounded, show_time, significant};
+use machine::units::{grouped, plural, show_size, show_size_rounded, show_time, significant};
 use results::{Axis, Kind, Program};
 
 const MAPS: usize = 6;
@@ -341,9 +341,9 @@ pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, 
         kind: "profile",
         target: if command.is_empty() { name } else { &command },
         about: format!(
-            "{name}: {} requests of {} threads in {}",
-            grouped(profile.requests as f64),
-            profile.threads,
+            "{name}: {} of {} in {}",
+            plural(profile.requests as usize, "request"),
+            plural(profile.threads as usize, "thread"),
             show_time(profile.elapsed_ns as f64)
         ),
         program,

@@ -234,7 +234,7 @@ causes! { (limit, rate, word, place)
     DeeperGainsNothing {
         processors_busy_percent: f64,
     } => format!(
-        "{place}: more requests outstanding gain nothing over {rate}, with {processors_busy_percent:.0} % of the processors busy"
+        "{place}: more outstanding requests show no gain over {rate}, with {processors_busy_percent:.0} % of the processors busy"
     ),
     /// A plain program gets nearly the peak.
     NearPeak {

@@ -131,9 +131,9 @@ fn only_a_rate_has_a_half_power_point() {
     let (rates, others): (Vec<_>, Vec<_>) =
         figures.partition(|figure| matches!(figure.y, Axis::BytesPerS | Axis::Iops));
     let has_half = |figures: &[Figure]| -> Vec<String> {
-        let halves = figures.iter().filter(|figure| {
-            figure.series.iter().any(|series| series.half_power.is_some())
-        });
+        let halves = figures
+            .iter()
+            .filter(|figure| figure.series.iter().any(|series| series.half_power.is_some()));
         halves.map(|figure| figure.title.clone()).collect()
     };
     assert_eq!(has_half(&others), Vec::<String>::new(), "half of a processor time");

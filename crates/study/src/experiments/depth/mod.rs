@@ -96,7 +96,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         let sentence = match slow.1.change_to(&fast.1) {
             change @ Effect::By(_) => {
                 format!(
-                    "With {depth} outstanding {} instead of {} {}.",
+                    "With {depth} outstanding, {} instead of {} {}.",
                     fast.0,
                     slow.0,
                     effect(change)
@@ -211,7 +211,7 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
             None => {
                 let max = best(single)?;
                 format!(
-                    "{reach}, {depth} outstanding; one at a time reaches {} at most, with {}",
+                    "{reach}, {depth} outstanding; one at a time reaches {}, with {}",
                     show_rate(max.y),
                     size(max.x)
                 )
