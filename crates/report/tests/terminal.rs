@@ -204,6 +204,26 @@ fn advice_without_a_p99_costs_mean_latency() {
 }
 
 #[test]
+fn advice_that_a_burst_credit_ends_says_so() {
+    let mut study = support::study();
+    let of = |study: &results::Results| {
+        answer(study, 140, false).matches("CPU −69 %, burst only").count()
+    };
+    let findings = &study.answer.as_ref().unwrap().findings;
+    let after = findings[0].points[1];
+    let others = findings.iter().filter(|one| one.points[1] == after).count();
+    study.points[after].workload.workload.pattern = workload::Pattern::Random;
+    assert_eq!(of(&study), 0);
+    study.target.layers[0].facts.bursts = vec![machine::BurstFacts {
+        in_requests: true,
+        burst_per_s: 1e9,
+        sustained_per_s: 300.0,
+        lasts_s: 60.0,
+    }];
+    assert_eq!(of(&study), others);
+}
+
+#[test]
 fn half_power_is_in_the_unit_of_its_figure() {
     let mut study = support::study();
     let figures = study.experiments.iter_mut().flat_map(|one| &mut one.figures);

@@ -5,7 +5,7 @@ use crate::format::{plural, rate_unit, spent};
 use crate::pipeline::{Cell, Column, Pipeline};
 use crate::{advice, doubts, sentences, speeds};
 use machine::text::printable;
-use results::{Answer, Lasting, Limit, LimitOf, Overview, Point, Results};
+use results::{Answer, Lasting, Limit, LimitOf, Overview, Results};
 use unicode_width::UnicodeWidthStr;
 
 /// The lines of the smallest terminal that shows the whole answer.
@@ -83,7 +83,7 @@ fn compose(
         }
     }
     part(how_many_clients(results, width));
-    part(what_to_do(answer, &results.points, detail.changes, width));
+    part(what_to_do(answer, results, detail.changes, width));
     lines
 }
 
@@ -280,9 +280,9 @@ fn columns_of(share: f64, width: usize) -> usize {
     (share * width as f64).round() as usize
 }
 
-fn what_to_do(answer: &Answer, points: &[Point], most: usize, width: usize) -> Vec<Line> {
+fn what_to_do(answer: &Answer, results: &Results, most: usize, width: usize) -> Vec<Line> {
     const TITLE: &str = "What to do?";
-    let rows = advice::rows(answer, points);
+    let rows = advice::rows(answer, results);
     if rows.is_empty() {
         let body = wrap(advice::nothing_to_change(answer), width).into_iter();
         let body = body.map(|line| vec![(Tone::Good, line)]);
