@@ -135,7 +135,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
         Verdict::NoDifference => {
             let seen = would_show(one.detectable_percent);
             format!(
-                "No difference between {b} and {a}: {} ({more}{seen}).",
+                "No difference seen between {b} and {a}: {} ({more}{seen}).",
                 show_change(one.change_percent)
             )
         }
@@ -172,7 +172,7 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
         Verdict::NoDifference => {
             let seen = would_show(all.detectable_percent);
             format!(
-                "No difference between {b} and {a}: {} {points} ({interval}{seen}).",
+                "No difference seen between {b} and {a}: {} {points} ({interval}{seen}).",
                 show_change(mean)
             )
         }
