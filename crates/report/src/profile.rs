@@ -101,7 +101,12 @@ fn shares(flow: &FlowVerdict) -> Option<String> {
         };
         format!("{} of the {} {what} that the volume does like this", percent(share), rate(same))
     });
-    let best = flow.best.as_ref().zip(flow.share_of_best.as_ref()).map(|(best, share)| {
+    // The best may be the very requests that are like these.
+    let other = flow.best.as_ref().filter(|best| {
+        let same = flow.same.as_ref();
+        same.is_none_or(|same| (same.iops, same.outstanding) != (best.iops, best.outstanding))
+    });
+    let best = other.zip(flow.share_of_best.as_ref()).map(|(best, share)| {
         format!("{} of its {} with {} outstanding", percent(share), rate(best), best.outstanding)
     });
     let said: Vec<String> = same.into_iter().chain(best).collect();

@@ -81,8 +81,12 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
         let judged = all.better + all.worse + all.no_difference;
         if judged > 0 {
             let [faster, slower] = measure.words();
+            let untold = match all.questions - judged {
+                0 => String::new(),
+                untold => format!(", and {untold} more cannot be judged"),
+            };
             said.push(format!(
-                "Of {judged} points {} are {faster}, {} {slower}, {} show no difference (Holm's correction for looking at all of them).",
+                "Of {judged} points {} are {faster}, {} {slower}, {} show no difference{untold} (Holm's correction for looking at all of them).",
                 all.better, all.worse, all.no_difference
             ));
         } else {
