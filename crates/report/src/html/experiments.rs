@@ -123,7 +123,11 @@ pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
         let figures = figures_of(0);
         let shown: Vec<&Figure> = drawn.iter().filter_map(Drawn::figure).collect();
         let left_out = sweep::left_out(&results.points, &shown);
-        return if figures.is_empty() { Vec::new() } else { vec![sweep_view(figures, left_out)] };
+        return if figures.is_empty() {
+            Vec::new()
+        } else {
+            vec![sweep_view(figures, left_out, results.points.len())]
+        };
     }
     let one = |(place, experiment): (usize, &Experiment)| ExperimentView {
         anchor: format!("e{}", anchor(place, &experiment.id)),
@@ -141,11 +145,15 @@ pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     results.experiments.iter().enumerate().map(one).collect()
 }
 
-fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentView {
+fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>, points: usize) -> ExperimentView {
+    let [title, question] = match points {
+        1 => ["Over time", "How did the rate and the latency change during the run?"],
+        _ => ["The grid", "How do the measured points compare?"],
+    };
     ExperimentView {
         anchor: "sweep".into(),
-        title: "The grid".into(),
-        question: "How do the measured points compare?".into(),
+        title: title.into(),
+        question: question.into(),
         sentence: String::new(),
         skipped: None,
         left_out: left_out.into_iter().collect(),
