@@ -249,9 +249,7 @@ fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
 fn stage_names(pipeline: &Pipeline, width: usize) -> Vec<String> {
     let kinds: Vec<&str> = pipeline.rows.iter().map(|row| row.kind).collect();
     let name = |row: &crate::pipeline::Row, room: usize| {
-        // `memory copy` needs no `copy`.
-        let own = Some(printable(&row.name)).filter(|name| !row.kind.ends_with(name.as_str()));
-        let both = format!("{} {}", row.kind, own.unwrap_or_default());
+        let both = format!("{} {}", row.kind, printable(&row.name));
         let repeated = kinds.iter().filter(|kind| **kind == row.kind).count() > 1;
         match both.trim_end() {
             both if both.width() <= room => both.to_owned(),

@@ -95,7 +95,8 @@ impl Rungs<'_> {
                 (MemoryKind::Read, words)
             }
         };
-        let ceilings = [(MemoryKind::Copy, "one copy in memory"), (one_side, words)].into_iter();
+        let ceilings =
+            [(MemoryKind::Copy, "one thread's copy in memory"), (one_side, words)].into_iter();
         let known =
             ceilings.filter_map(|(kind, formula)| Some((self.found.memory_rate(kind)?, formula)));
         known
