@@ -76,6 +76,6 @@ impl RateChange {
         };
         Warning::from(format!("the rate changed{within}: "))
             .then(self.rates())
-            .then(format!("{cause}; one mean describes none of it"))
+            .then(format!("{cause}; no single mean describes it"))
     }
 }
