@@ -29,7 +29,7 @@ fn quotients_differ(results: &Results, found: &Interference) -> Option<&'static 
         differs(one.throughput_ratio, rates.0, rates.1) || differs(one.p99_ratio, p99.0, p99.1)
     });
     any.then_some(
-        "times: the typical ratio of one round, which drift does not disturb; the rates and p99 beside it are of all rounds",
+        "times is the typical ratio of one round, which drift does not disturb; the rates and the p99 next to it cover all rounds",
     )
 }
 
