@@ -258,6 +258,17 @@ fn single_random_requests_are_those_that_the_advice_compares_with() {
     assert_eq!(overview.speeds[0].random_single.as_ref().unwrap().iops, 12_000.0);
     let classic = overview.classic.iter().find(|row| row.name == "RND4K Q1T1").unwrap();
     assert_eq!(classic.read.unwrap().iops, 12_000.0);
+    // What was not measured needs no row.
+    let mut study = support::study();
+    for point in &mut study.points {
+        let workload = &mut point.workload.workload;
+        if (workload.request_bytes, workload.depth) == (4096, 32) {
+            workload.depth = 31;
+        }
+    }
+    study.points.extend(run.points.clone());
+    let page = report::html(&study).unwrap();
+    assert!(page.contains("RND4K Q1T1") && !page.contains("RND4K Q32T1"));
     run.points.remove(0);
     let overview = Overview::of(&run).unwrap();
     assert_eq!(overview.speeds[0].random_single.as_ref().unwrap().iops, 18_000.0);

@@ -270,7 +270,7 @@ impl LatencyGoal {
             Some((at, numbers)) => {
                 format!("; with {} outstanding it is {}", outstanding(at), p99(numbers))
             }
-            None => "; more outstanding gain nothing".to_owned(),
+            None => "; keeping more outstanding gains nothing".to_owned(),
         };
         if let Some(half) = self.half_depth.filter(|&half| half < points[at].workload.depth) {
             said += &format!("; half of that rate from depth {half}");

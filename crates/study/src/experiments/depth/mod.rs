@@ -227,12 +227,12 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     if let Some(beyond) = best(&beyond) {
         match min.change_to(&beyond) {
             Effect::By(more) if more > 0.0 => {
-                said += &format!("; more outstanding gain {}", percent(more))
+                said += &format!("; keeping more outstanding gains {}", percent(more))
             }
             Effect::Unsure => {
-                said += &format!("; whether more outstanding gain is undecided, {UNEVEN}")
+                said += &format!("; whether keeping more outstanding gains is undecided, {UNEVEN}")
             }
-            _ => said += "; more outstanding gain nothing",
+            _ => said += "; keeping more outstanding gains nothing",
         }
     }
     Some(said + ".")
