@@ -233,7 +233,7 @@ fn half_power_is_in_the_unit_of_its_figure() {
             series.values.iter_mut().for_each(|value| value.point = Some(0));
         }
     }
-    let text = tables(&study, 80, false);
+    let text = tables(&study, 140, false);
     let halves = text.lines().filter(|line| line.starts_with("half power of"));
     assert!(halves.clone().count() > 3 && halves.clone().all(|line| line.ends_with("/s")));
     assert!(!halves.clone().any(|line| line.contains("MiB/s")), "{text}");

@@ -203,6 +203,6 @@ mod tests {
             lines: vec![Line::new("syncs", vec![(5e6, 8e6)])],
             shaded: None,
         };
-        assert_eq!(svg(&chart).matches("<circle").count(), 1);
+        assert_eq!(svg(&chart).matches("<circle").count(), 2, "wide and narrow");
     }
 }
