@@ -164,7 +164,7 @@ fn plan(script: &Script, format: &str) -> String {
     format!(
         "{format}: {} of {} on {} in {}, {} in all\n{}{more}{skipped}",
         plural(script.requests as usize, "request"),
-        plural(script.thread_count() as usize, "thread"),
+        plural(script.thread_count(), "thread"),
         plural(script.files.len(), "file"),
         show_time(script.recorded_ns as f64),
         show_size_rounded(script.bytes as f64),

@@ -43,7 +43,7 @@ fn cost(finding: &Finding, results: &Results) -> String {
     let [before, after] = finding.points;
     let (name, latency) = match p99 {
         Some(_) => ("p99", p99),
-        None => ("mean latency", mean(before).zip(mean(after))),
+        None => ("latency", mean(before).zip(mean(after))),
     };
     let cpu = finding.cpu_ns_per_mib.map(|[before, after]| (before, after));
     let notable = |name: &str, values: Option<(f64, f64)>| {

@@ -200,7 +200,7 @@ fn advice_without_a_p99_costs_mean_latency() {
         let mean = study.points[before].numbers.as_ref().unwrap().latency_ns.mean;
         study.points[after].numbers.as_mut().unwrap().latency_ns.mean = mean * 7.0;
     }
-    assert!(answer(&study, 100, false).contains("mean latency ×7.0, CPU −69 %"));
+    assert!(answer(&study, 100, false).contains("  latency ×7.0, CPU −69 %"));
 }
 
 #[test]
@@ -306,4 +306,18 @@ fn ratios_of_rounds_that_are_no_quotients_are_explained() {
     };
     assert!(!with(0.5).contains("typical ratio of one round"));
     assert!(with(0.4).contains("typical ratio of one round"));
+}
+
+#[test]
+fn a_stage_is_named_once() {
+    let mut study = support::study();
+    let ladder = study.ladder.as_mut().unwrap();
+    let memory = ladder.stages.iter().position(|one| one.name == "copy").unwrap();
+    let kind = ladder.stages[0].kind.name();
+    ladder.stages[0].name = kind.into();
+    ladder.stages.push(ladder.stages[memory].clone());
+    ladder.stages.last_mut().unwrap().name = "memory bus".into();
+    let text = report::terminal::ladder(&study, 120, false);
+    assert!(!text.contains(&format!("{kind} {kind}")) && !text.contains("copy copy"), "{text}");
+    assert!(text.contains("  memory bus ") && !text.contains("copy memory"), "{text}");
 }

@@ -115,6 +115,7 @@ impl Stage {
             (StageKind::Memory, "copy") => ("memory copy", ""),
             // A bus copies nothing.
             (StageKind::Memory, name) => ("memory", name.strip_prefix("memory ").unwrap_or(name)),
+            (kind, name) if name == kind.name() => (kind.name(), ""),
             (kind, name) => (kind.name(), name),
         }
     }
