@@ -21,6 +21,9 @@ const FLAT: u32 = 2;
 /// Rates this close are equal: the lower depth wins.
 const SAME: f64 = 0.01;
 
+/// Rates that differ less are shown alike.
+const VISIBLE: f64 = 0.0005;
+
 /// The search ends at adjacent depths, or at depths within 1/16.
 const NEAR: u32 = 16;
 
@@ -248,14 +251,14 @@ impl LatencyGoal {
             .max_by_key(|point| point.workload.outstanding())
             .filter(|point| point.workload.outstanding() > outstanding(at));
         let gain = deeper.and_then(Point::rate).map_or(0.0, |deep| deep / rate - 1.0);
-        let most = if gain > 0.0 { "" } else { "at most " };
+        let most = if gain > VISIBLE { "" } else { "at most " };
         let mut said = format!(
             "p99 within {goal}: {most}{}{interval} with {}, at a p99 of {}",
             show_rate(rate),
             points[at].workload.short(),
             p99(numbers)
         );
-        if let Some(deeper) = deeper.filter(|_| gain > 0.0) {
+        if let Some(deeper) = deeper.filter(|_| gain > VISIBLE) {
             said += &format!(
                 "; {} outstanding keep within it too and gain {} %",
                 deeper.workload.outstanding(),
