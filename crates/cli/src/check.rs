@@ -11,7 +11,7 @@ use crate::points::measured_document;
 use crate::target::{TargetArguments, Where, on_machine, resolve};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use machine::units::parse_time;
+use machine::units::{parse_time, show_size_rounded};
 use machine::{Engine, Machine, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::compare::{Comparison, FailIf, Side, compare};
@@ -206,6 +206,14 @@ fn check_one(
         comparison
             .sentences
             .push(format!("Also changed since entry {id}: {}.", changed.join("; ")));
+    }
+    let [then, now] = [&baseline, &results].map(|one| one.target.size_bytes);
+    if then != now {
+        comparison.sentences.push(format!(
+            "Entry {id} used {}, this check {}: to a cache or a rotating disk, another size is a different test.",
+            show_size_rounded(then as f64),
+            show_size_rounded(now as f64)
+        ));
     }
     if let (Some(preset), [point]) = (preset, results.points.as_slice()) {
         let bar = crate::points::published_bar(preset, point, on_host);

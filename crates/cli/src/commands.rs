@@ -111,6 +111,12 @@ pub(crate) enum Command {
     Profile(profile::Arguments),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check
     /// it
+    #[command(mut_args(|arg| match arg.get_id().as_str() {
+        "targets" => arg.help("The file, or the devices, that the run wrote; the file of a run in a directory is gone"),
+        // Nothing is written.
+        "max_written" | "destroy_data" | "destroy_signature" => arg.hide(true),
+        _ => arg,
+    }))]
     Verify(verify::Arguments),
     /// Make a report from results.json, or from the report of another tool
     Report(ReportArguments),

@@ -119,5 +119,9 @@ fn sentence(summary: &Summary, path: &Path) -> String {
         let each = show_time(cpu as f64 / requests.max(1) as f64);
         format!("; the recorder used {share:.1} % of a processor, {each} per request")
     });
-    format!("{}: {requests} requests in {}{cost}", path.display(), show_time(elapsed_ns as f64))
+    format!(
+        "{}: {requests} requests of the program and of its devices in {}{cost}",
+        path.display(),
+        show_time(elapsed_ns as f64)
+    )
 }

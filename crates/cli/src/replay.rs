@@ -16,7 +16,7 @@ use crate::terminal::table;
 use application::replay::{Layout, Pace, ReplayDocument, Script, Settings};
 use clap::Args;
 use machine::text::printable;
-use machine::units::{show_size_rounded, show_time};
+use machine::units::{plural, show_size_rounded, show_time};
 use machine::{CacheState, TargetSpec};
 use std::path::{Path, PathBuf};
 
@@ -162,10 +162,10 @@ fn plan(script: &Script, format: &str) -> String {
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
     let skipped = script.skipped.sentence().map(|text| text + "\n").unwrap_or_default();
     format!(
-        "{format}: {} requests of {} threads on {} files in {}, {} in all\n{}{more}{skipped}",
-        script.requests,
-        script.thread_count(),
-        script.files.len(),
+        "{format}: {} of {} on {} in {}, {} in all\n{}{more}{skipped}",
+        plural(script.requests as usize, "request"),
+        plural(script.thread_count(), "thread"),
+        plural(script.files.len(), "file"),
         show_time(script.recorded_ns as f64),
         show_size_rounded(script.bytes as f64),
         table(&["file", "role", "size"], &files, 2),

@@ -107,15 +107,15 @@ pub(crate) fn verify(context: &Context, arguments: &Arguments) -> Result<(), Fai
     let (verifier, resumed) =
         Verifier::resume(BufReader::new(file)).map_err(|error| bad_log(&error))?;
     // For a directory, a new file would be created, which cannot hold the run's data.
-    if let Some(named) = match arguments.target.targets.as_slice() {
+    let named = match arguments.target.targets.as_slice() {
         [] => Some("no target".into()),
-        targets => {
-            targets.iter().find(|target| target.is_dir()).map(|target| target.display().to_string())
-        }
-    } {
-        let why = "data are read back from what the run wrote";
+        targets => targets.iter().find(|target| target.is_dir()).map(|directory| {
+            format!("{}: a run in a directory removes its file", directory.display())
+        }),
+    };
+    if let Some(named) = named {
         return Err(Failure::Usage(format!(
-            "{named}: {why}; name that file or device after the log"
+            "{named}; name the file or device that a run wrote after the log"
         )));
     }
     let (place, spec) = resolve(context, &arguments.target)?;

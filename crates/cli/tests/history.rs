@@ -183,7 +183,7 @@ fn an_entry_is_shown_exported_compared_and_removed() {
     history.good(&format!("history export --format csv --output {}", text.display()));
     assert_eq!(fs::read_to_string(text).unwrap(), table);
     let same = history.good(&format!("compare {first} {first}"));
-    assert!(same.contains("No difference between"), "{same}");
+    assert!(same.contains("No difference seen between"), "{same}");
     let different = history.run(&format!("compare {first} {second}"));
     assert!(
         different.stdout.contains("no question in common"),
@@ -216,7 +216,7 @@ fn a_check_detects_a_slower_target() {
     history.good("sweep twin:nvme --op read,write --pattern seq,random --request 4k,64k");
     let same = history.run("check twin:nvme");
     assert_eq!(same.code, Some(0), "{same:?}");
-    assert!(same.stdout.contains("No difference between now and entry 1"), "{}", same.stdout);
+    assert!(same.stdout.contains("No difference seen between now and entry 1"), "{}", same.stdout);
     let checked = history.run("check twin:nvme --json").good_json();
     let rates = checked["differences"]
         .as_array()
@@ -232,6 +232,9 @@ fn a_check_detects_a_slower_target() {
     history.run("check twin:virtio").refused(&["twin:virtio", "no study or sweep"]);
     // The machine is listed with what else changed.
     assert!(slower.stdout.contains("Also changed since entry 1"), "{}", slower.stdout);
+    // And the size that was given.
+    assert!(slower.stdout.contains(", this check 1.00 GiB: to a cache"), "{}", slower.stdout);
+    assert!(!same.stdout.contains("this check"), "{}", same.stdout);
 }
 
 #[test]
@@ -569,4 +572,26 @@ fn a_month_of_checks_finds_every_regression_of_five_percent() {
         assert_eq!(updated, night >= UPDATED, "night {night}: {}", checked.stdout);
     }
     assert_eq!(alarms, (0..NIGHTS).filter(|night| is_slow(*night)).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_list_shows_the_peak_of_a_study_and_not_its_page_cache() {
+    let history = History::new();
+    history.good("study twin:gateway-1997 --quick --only memory,buffered,unbuffered,depth");
+    let document: Value = serde_json::from_str(&history.good("history show 1 --json")).unwrap();
+    let rates = |of: &Value| -> Vec<f64> {
+        let all = of.as_array().unwrap().iter();
+        all.filter_map(|one| one["throughput_bytes_per_s"].as_f64()).collect()
+    };
+    let peak = rates(&document["answer"]["peaks"]).into_iter().fold(0.0, f64::max);
+    let cached = rates(&document["points"]).into_iter().fold(0.0, f64::max);
+    assert!(cached > peak * 5.0, "{cached} {peak}");
+    assert_eq!(history.entries()[0]["best_bytes_per_s"].as_f64().unwrap(), peak);
+
+    // Its points that it measured again are in no other entry.
+    history.good("run twin:gateway-1997 --request 64k");
+    history.good("run twin:gateway-1997 --request 64k --depth 3");
+    let both = history.good("history show 1 2");
+    assert_eq!(both.matches("at first").count(), both.matches("p99").count() * 2, "{both}");
+    history.run("history show 1 3").refused(&["entries 1, 3", "no workload"]);
 }

@@ -58,6 +58,9 @@ fn enough_iops_are_found_and_more_do_not_help() {
     let text = halfpower_in(at, "plan app --on gp3,size=500g,twin:nvme");
     assert!(text.stdout.contains("Limits: AWS"), "{text:?}");
     assert!(text.stdout.contains("--recorded-on"), "{text:?}");
+    // Nothing takes 100 % less time.
+    let far = halfpower_in(at, "plan app --on twin:nvme,twin:gateway-1997");
+    assert!(far.stdout.contains("nvme is ") && far.stdout.contains(" times as fast as"), "{far:?}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn what_cannot_be_replayed_is_refused() {
     write(&strace());
     halfpower_in(directory.path(), "replay app --scale 0").refused(&["'0' is not a factor"]);
     let planned = halfpower_in(directory.path(), "replay app --dry-run");
-    assert!(planned.stdout.contains("100 requests of 1 threads on 1 files"), "{planned:?}");
+    assert!(planned.stdout.contains("100 requests of 1 thread on 1 file"), "{planned:?}");
 }
 
 /// Throttles to 100 requests per second: 300 reads in a row take 3 s.

@@ -266,7 +266,7 @@ fn whatif_compares_the_figures() {
     assert!(
         text.contains("read seq 64 KiB x 8")
             && text.contains("disk mechanics 100%")
-            && text.contains("x1.99"),
+            && text.contains("×1.99"),
         "{text}"
     );
     // A fifth disk on a full bus gains nothing, a second bus helps; several changes at once.

@@ -129,6 +129,13 @@ impl TargetFacts {
         }
     }
 
+    /// A disk below has heads that move. A virtual disk's claim to rotate means nothing.
+    pub fn is_rotating(&self) -> bool {
+        let virtual_disk = self.layers.iter().any(|layer| layer.facts.paravirtual);
+        let turns = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
+        !virtual_disk && self.layers.iter().any(turns)
+    }
+
     pub fn is_throttled(&self) -> bool {
         self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
     }
@@ -181,6 +188,20 @@ impl TargetFacts {
 mod tests {
     use super::*;
     use crate::Share;
+
+    #[test]
+    fn a_virtual_disk_that_says_it_rotates_does_not() {
+        let mut disk = Layer::new(LayerKind::Disk, "vda");
+        disk.facts.rotational = Some(true);
+        let mut link = Layer::new(LayerKind::Link, "virtio");
+        let over = |link: &Layer| TargetFacts {
+            layers: vec![disk.clone(), link.clone()],
+            ..TargetFacts::new("t", TargetKind::Device, 1 << 30)
+        };
+        assert!(over(&link).is_rotating());
+        link.facts.paravirtual = true;
+        assert!(!over(&link).is_rotating());
+    }
 
     fn striped(members: u32, layers: &[(LayerKind, &str, f64)]) -> TargetFacts {
         let layer = |&(kind, name, reads): &(LayerKind, &str, f64)| Layer {

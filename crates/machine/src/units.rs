@@ -239,12 +239,14 @@ pub fn grouped(value: f64) -> String {
 
 /// Formats three significant digits.
 pub fn show_time(ns: f64) -> String {
+    // 999.7 us are shown as 1.00 ms.
+    const ROUNDS_UP: f64 = 0.9995;
     let magnitude = ns.abs();
-    let (value, unit) = if magnitude >= 1e9 {
+    let (value, unit) = if magnitude >= 1e9 * ROUNDS_UP {
         (ns / 1e9, "s")
-    } else if magnitude >= 1e6 {
+    } else if magnitude >= 1e6 * ROUNDS_UP {
         (ns / 1e6, "ms")
-    } else if magnitude >= 1e3 {
+    } else if magnitude >= 1e3 * ROUNDS_UP {
         (ns / 1e3, "us")
     } else {
         (ns, "ns")
@@ -314,8 +316,14 @@ pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
-    let magnitude = value.abs().log10().floor() as i32;
-    let decimals = (digits as i32 - 1 - magnitude).clamp(0, 9) as usize;
+    let decimals = |value: f64| {
+        let magnitude = value.abs().log10().floor() as i32;
+        (digits as i32 - 1 - magnitude).clamp(0, 9) as usize
+    };
+    // 9.996 rounds to 10.0, which has a digit less after the point.
+    let scale = 10f64.powi(decimals(value) as i32);
+    let rounded = (value * scale).round() / scale;
+    let decimals = if rounded == 0.0 { decimals(value) } else { decimals(rounded) };
     format!("{value:.decimals$}")
 }
 
@@ -391,6 +399,13 @@ mod tests {
         assert_eq!(show_size(MIB), "1 MiB");
         assert_eq!(show_size(1000), "1000 B");
         assert_eq!(significant(1234.6, 3), "1235");
+        // What rounds up to the next power of ten or the next unit has three digits, too.
+        assert_eq!(significant(9.996, 3), "10.0");
+        assert_eq!(significant(-99.97, 3), "-100");
+        assert_eq!(significant(0.099_96, 2), "0.10");
+        assert_eq!(show_time(9_996_000.0), "10.0 ms");
+        assert_eq!(show_time(999_700.0), "1.00 ms");
+        assert_eq!(show_time(999_400.0), "999 us");
     }
 
     proptest! {

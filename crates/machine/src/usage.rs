@@ -396,3 +396,12 @@ pub struct MemoryUse {
     /// Rate of each repeat in bytes per second.
     pub rates_bytes_per_s: Vec<f64>,
 }
+
+impl MemoryUse {
+    /// The mean of the repeats, in bytes per second.
+    pub fn mean_bytes_per_s(&self) -> Option<f64> {
+        let finite = || self.rates_bytes_per_s.iter().filter(|rate| rate.is_finite());
+        let count = finite().count();
+        (count > 0).then(|| finite().sum::<f64>() / count as f64)
+    }
+}

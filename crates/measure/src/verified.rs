@@ -7,7 +7,7 @@ use crate::repeat::{Measured, Repeats, repeat_workloads};
 use crate::runner::Runner;
 use crate::sample::sample_as;
 use crate::stream::Stream;
-use machine::units::show_size;
+use machine::units::show_capacity;
 use machine::{
     Access, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request,
     RequestSource, Result,
@@ -41,7 +41,7 @@ impl Verification {
 
     /// About bytes that could not be judged.
     pub fn unjudged(&self) -> Option<String> {
-        let size = show_size(self.unjudged_bytes);
+        let size = show_capacity(self.unjudged_bytes as f64);
         (self.unjudged_bytes > 0).then(|| {
             format!(
                 "{size} more could not be judged: this run had not written them when they were read"

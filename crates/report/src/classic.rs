@@ -36,10 +36,11 @@ pub(crate) fn view(overview: &Overview) -> Option<Table> {
     let bursts = rows
         .iter()
         .any(|row| operations.iter().filter_map(|(_, of)| of(row)).any(|rate| rate.burst));
+    let is_measured = |row: &&ClassicRow| operations.iter().any(|(_, of)| of(row).is_some());
     Some(Table {
         note: bursts.then_some("* a burst, which does not last"),
         head: std::iter::once(String::new()).chain(heads).collect(),
-        rows: rows.iter().map(row).collect(),
+        rows: rows.iter().filter(is_measured).map(row).collect(),
     })
 }
 

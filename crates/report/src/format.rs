@@ -162,7 +162,9 @@ pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
             show_size_rounded(value)
         }
     };
-    Some(range(&show(low), &show(high)))
+    // Runs that repeat exactly, or a curve without intervals.
+    let (low, high) = (show(low), show(high));
+    (low != high).then(|| range(&low, &high))
 }
 
 #[derive(Debug, PartialEq)]
@@ -289,11 +291,6 @@ pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
     }
 }
 
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    Some(measure::stats::median(&finite)).filter(|_| !finite.is_empty())
-}
-
 pub(crate) fn duration(ns: u64) -> String {
     match ns / 1_000_000_000 {
         0..10 => show_time(ns as f64),
@@ -353,7 +350,7 @@ pub(crate) fn request_times(times: &RequestTimes) -> String {
         .map(|one| format!("{} {} %", one.stage.name(), percent(one.percent)))
         .collect();
     let by = match times.source {
-        TimesSource::TracePoints => "trace points",
+        TimesSource::TracePoints => "trace points, in a run of its own",
         TimesSource::DeviceCounters => "the devices' counters",
     };
     let each = times.device_requests_per_request.map_or_else(String::new, |each| match each {
@@ -447,6 +444,8 @@ mod tests {
         };
         assert_eq!(half_power_value(&half), "13.3 KiB");
         assert_eq!(half_power_interval(&half).as_deref(), Some("11.7–14.6 KiB"));
+        half.interval_95 = Some([13_573.2, 13_573.3]);
+        assert_eq!(half_power_interval(&half), None);
         half.at_or_below = true;
         half.smallest = Some(4096.0);
         assert_eq!(half_power_value(&half), "≤ 4 KiB");

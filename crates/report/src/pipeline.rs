@@ -66,10 +66,13 @@ impl Pipeline {
                 .map(|column| Cell { achieved: column.plain, ..Cell::default() })
                 .collect(),
         };
-        let row = |stage: &Stage| Row {
-            kind: stage.kind.name(),
-            name: stage.name.clone(),
-            cells: columns.iter().map(|column| cell(rate(stage, column.op))).collect(),
+        let row = |stage: &Stage| {
+            let (kind, name) = stage.words();
+            Row {
+                kind,
+                name: name.to_owned(),
+                cells: columns.iter().map(|column| cell(rate(stage, column.op))).collect(),
+            }
         };
         let plain = Some(plain).filter(|_| columns.iter().any(|column| column.plain.is_some()));
         let rows = plain.into_iter().chain(stages.into_iter().map(|(_, stage)| row(stage)));

@@ -11,7 +11,7 @@ use application::Latency;
 use application::profile::{Course, FileProfile, Moment, Profile};
 use application::verdict::{Advice, Change, FlowVerdict, Reference, Shape, Share, Verdict};
 use machine::text::printable;
-use machine::units::{grouped, show_size, show_size_rounded, show_time, significant};
+use machine::units::{grouped, plural, show_size, show_size_rounded, show_time, significant};
 use results::{Axis, Kind, Program};
 
 const MAPS: usize = 6;
@@ -101,7 +101,12 @@ fn shares(flow: &FlowVerdict) -> Option<String> {
         };
         format!("{} of the {} {what} that the volume does like this", percent(share), rate(same))
     });
-    let best = flow.best.as_ref().zip(flow.share_of_best.as_ref()).map(|(best, share)| {
+    // The best may be the very requests that are like these.
+    let other = flow.best.as_ref().filter(|best| {
+        let same = flow.same.as_ref();
+        same.is_none_or(|same| (same.iops, same.outstanding) != (best.iops, best.outstanding))
+    });
+    let best = other.zip(flow.share_of_best.as_ref()).map(|(best, share)| {
         format!("{} of its {} with {} outstanding", percent(share), rate(best), best.outstanding)
     });
     let said: Vec<String> = same.into_iter().chain(best).collect();
@@ -341,9 +346,9 @@ pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, 
         kind: "profile",
         target: if command.is_empty() { name } else { &command },
         about: format!(
-            "{name}: {} requests of {} threads in {}",
-            grouped(profile.requests as f64),
-            profile.threads,
+            "{name}: {} of {} in {}",
+            plural(profile.requests as usize, "request"),
+            plural(profile.threads as usize, "thread"),
             show_time(profile.elapsed_ns as f64)
         ),
         program,

@@ -7,7 +7,7 @@ pub use page::html;
 
 use crate::terminal::{table, wrap};
 use machine::text::printable;
-use machine::units::{show_rate, show_size_rounded};
+use machine::units::{show_capacity, show_rate};
 use std::fmt::Write;
 use sustained::pts::{Estimate, PtsPlan, PtsResult};
 use sustained::span;
@@ -62,7 +62,7 @@ pub fn plan(plan: &PtsPlan, estimate: &Estimate, width: usize, colour: bool) -> 
         let [low, high] = seconds.map(|end| if end == 0.0 { "-".to_owned() } else { span(end) });
         if low == high { low } else { format!("{low} to {high}") }
     };
-    let size = |bytes: f64| if bytes == 0.0 { "-".into() } else { show_size_rounded(bytes) };
+    let size = |bytes: f64| if bytes == 0.0 { "-".into() } else { show_capacity(bytes) };
     let rows: Vec<Vec<String>> = estimate
         .phases
         .iter()
@@ -81,7 +81,7 @@ pub fn plan(plan: &PtsPlan, estimate: &Estimate, width: usize, colour: bool) -> 
     let mut out = format!(
         "{} on {}{}\n\n",
         plan.test.title(),
-        show_size_rounded(plan.active_bytes as f64),
+        show_capacity(plan.active_bytes as f64),
         if plan.to_specification() {
             String::new()
         } else {

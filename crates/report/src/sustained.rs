@@ -6,7 +6,7 @@ pub use page::html;
 
 use crate::terminal::table;
 use machine::text::printable;
-use machine::units::{grouped, show_rate, show_size_rounded, show_time};
+use machine::units::{grouped, show_capacity, show_rate, show_time};
 use std::fmt::Write;
 use sustained::{Level, SustainedResult};
 
@@ -17,8 +17,8 @@ fn head() -> Vec<String> {
 fn row(level: &Level) -> Vec<String> {
     let range = format!(
         "{} to {}",
-        show_size_rounded(level.from_bytes as f64),
-        show_size_rounded(level.to_bytes as f64)
+        show_capacity(level.from_bytes as f64),
+        show_capacity(level.to_bytes as f64)
     );
     let times = format!("{:.0} to {:.0} s", level.from_s, level.to_s);
     let rate = show_rate(level.bytes_per_s);
@@ -44,7 +44,7 @@ fn rows(result: &SustainedResult) -> Vec<Vec<String>> {
 fn wrote(result: &SustainedResult) -> String {
     format!(
         "{} written in {}",
-        show_size_rounded(result.written_bytes as f64),
+        show_capacity(result.written_bytes as f64),
         sustained::span(result.took_s)
     )
 }

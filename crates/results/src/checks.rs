@@ -2,8 +2,8 @@
 
 use crate::point::Numbers;
 use crate::rate_change::RateChange;
-use machine::units::show_size;
-use machine::{CacheState, Figure, Layer, TargetFacts, Warning};
+use machine::units::show_capacity;
+use machine::{CacheState, Figure, TargetFacts, Warning};
 use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
@@ -163,7 +163,7 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
         Warning::of(
             "only {} of the {} read could be judged, since this run had not written the rest: move more bytes, or use a smaller region",
-            [found.checked_bytes, read].map(|bytes| Figure::new(bytes as f64, show_size(bytes))),
+            [found.checked_bytes, read].map(|bytes| bytes as f64).map(|bytes| Figure::new(bytes, show_capacity(bytes))),
         )
     })
 }
@@ -257,8 +257,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
 
 /// What a run in order covers, at most 1; 0 unless the disk rotates.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
-    let rotating = facts.layers.iter().any(Layer::is_rotational);
-    if !rotating
+    if !facts.is_rotating()
         || !(workload.pattern.is_sequential() || workload.pattern == Pattern::Backward)
         || facts.size_bytes == 0
     {

@@ -74,8 +74,9 @@ impl Disturbances {
         let percent = |ns: u64| ns as f64 / counted_ns.max(1) as f64 * 100.0;
         let others = each().map(|one| one.others_processors).sum::<f64>() / runs;
         let unserved_ns: Option<u64> = samples.iter().map(|sample| sample.usage.unserved_ns).sum();
-        let contention =
-            unserved_ns.map(|ns| ns as f64 / asked_ns.max(1) as f64 * 100.0 / threads(workload));
+        // A wait that began before the run may be longer than a short run.
+        let contention = unserved_ns
+            .map(|ns| (ns as f64 / asked_ns.max(1) as f64 * 100.0 / threads(workload)).min(100.0));
         let quotas: Vec<QuotaUse> = each().filter_map(|one| one.quota).collect();
         let quota = |of: fn(&QuotaUse) -> u64| {
             (!quotas.is_empty()).then(|| quotas.iter().map(of).sum::<u64>())

@@ -191,7 +191,7 @@ impl fmt::Display for PeakDoubt {
             }
             PeakDoubt::Uncertain { uncertain, of } => write!(
                 f,
-                "{uncertain} of {of} points are uncertain by more than 25 %: the time went to those on which the answer hangs (--budget gives the others more)"
+                "{uncertain} of {of} points are uncertain by more than 25 %: the time went to those that decide the answer (--budget gives the others more)"
             ),
         }
     }

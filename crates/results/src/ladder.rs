@@ -1,7 +1,7 @@
 //! The layers between a program and its data.
 
 use machine::LayerKind;
-use machine::units::{show_rate, show_size};
+use machine::units::{grouped, show_rate, show_size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
@@ -108,6 +108,19 @@ pub struct Stage {
     pub warnings: Vec<String>,
 }
 
+impl Stage {
+    /// Its kind and its name as they are shown, without words of both.
+    pub fn words(&self) -> (&'static str, &str) {
+        match (self.kind, self.name.as_str()) {
+            (StageKind::Memory, "copy") => ("memory copy", ""),
+            // A bus copies nothing.
+            (StageKind::Memory, name) => ("memory", name.strip_prefix("memory ").unwrap_or(name)),
+            (kind, name) if name == kind.name() => (kind.name(), ""),
+            (kind, name) => (kind.name(), name),
+        }
+    }
+}
+
 /// The rates of a layer for one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageRate {
@@ -169,7 +182,7 @@ impl std::fmt::Display for Method {
         match self {
             Method::ToNothing { iops, request_bytes } => {
                 let size = show_size(u64::from(*request_bytes));
-                write!(f, "{iops:.0} requests/s to nothing x {size}")
+                write!(f, "{} requests/s of {size} without I/O", grouped(iops.round()))
             }
             Method::Copies { threads: 1 } => f.write_str("measured: copying by one thread"),
             Method::Copies { threads } => write!(f, "measured: copying by {threads} threads"),

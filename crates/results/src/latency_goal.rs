@@ -5,7 +5,7 @@ mod by_rate;
 pub use by_rate::measure_rate_within_p99;
 
 use crate::point::{Numbers, Point, measure_points};
-use machine::units::{rate_number, show_rate, show_time};
+use machine::units::{rate_number, show_rate, show_time, significant};
 use machine::{Machine, Result};
 use measure::{Repeats, Runner, stats};
 use schemars::JsonSchema;
@@ -20,6 +20,9 @@ const FLAT: u32 = 2;
 
 /// Rates this close are equal: the lower depth wins.
 const SAME: f64 = 0.01;
+
+/// Rates that differ less are shown alike.
+const VISIBLE: f64 = 0.0005;
 
 /// The search ends at adjacent depths, or at depths within 1/16.
 const NEAR: u32 = 16;
@@ -239,17 +242,38 @@ impl LatencyGoal {
         let interval = self.interval_95.map_or(String::new(), |[low, high]| {
             format!(" ({} to {})", rate_number(low), show_rate(high))
         });
+        let within = points.iter().filter(|point| {
+            let p99 = point.numbers.as_ref().map(|numbers| numbers.latency_ns.p99);
+            p99.is_some_and(|p99| p99 <= self.p99_ns)
+        });
+        // The smallest depth that nearly reaches the greatest rate is named.
+        let deeper = within
+            .max_by_key(|point| point.workload.outstanding())
+            .filter(|point| point.workload.outstanding() > outstanding(at));
+        let gain = deeper.and_then(Point::rate).map_or(0.0, |deep| deep / rate - 1.0);
+        let most = if gain > VISIBLE { "" } else { "at most " };
         let mut said = format!(
-            "p99 within {goal}: at most {}{interval} with {}, at a p99 of {}",
+            "p99 within {goal}: {most}{}{interval} with {}, at a p99 of {}",
             show_rate(rate),
             points[at].workload.short(),
             p99(numbers)
         );
+        if let Some(deeper) = deeper.filter(|_| gain > VISIBLE) {
+            said += &format!(
+                "; {} outstanding keep within it too and gain {} %",
+                deeper.workload.outstanding(),
+                significant(gain * 100.0, 1)
+            );
+        }
         said += &match beyond {
+            // 200.3 us are not within 200 us.
+            Some((at, numbers)) if p99(numbers) == goal => {
+                format!("; with {} outstanding it is just above", outstanding(at))
+            }
             Some((at, numbers)) => {
                 format!("; with {} outstanding it is {}", outstanding(at), p99(numbers))
             }
-            None => "; more outstanding gain nothing".to_owned(),
+            None => "; keeping more outstanding gains nothing".to_owned(),
         };
         if let Some(half) = self.half_depth.filter(|&half| half < points[at].workload.depth) {
             said += &format!("; half of that rate from depth {half}");
@@ -258,8 +282,7 @@ impl LatencyGoal {
             said += &format!("; {:.0} % of the best rate at any latency", rate / max * 100.0);
         }
         if !self.sure {
-            said +=
-                "; the p99 are too uncertain to be sure of it: give it more --runtime or --repeats";
+            said += "; the p99 values are too uncertain to be sure: use a longer --runtime or more --repeats";
         }
         said
     }

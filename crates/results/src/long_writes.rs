@@ -1,6 +1,6 @@
 //! Writes at full speed at the end of a study.
 
-use machine::units::{show_rate, show_size_rounded, show_span};
+use machine::units::{show_capacity, show_rate, show_span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -21,6 +21,7 @@ pub struct LongWrites {
     pub peak_bytes_per_s: Option<f64>,
     /// All bytes written in this run.
     pub written_bytes: u64,
+    /// Time spent in writing.
     pub took_s: f64,
     /// The limit on written bytes ended the run, not the time.
     pub out_of_bytes: bool,
@@ -41,7 +42,7 @@ pub struct WriteLevel {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteRate {
-    /// Time since the start of the run, in seconds.
+    /// Time spent in writing before this, in seconds.
     pub at_s: f64,
     pub bytes_per_s: f64,
 }
@@ -99,7 +100,7 @@ impl fmt::Display for LongWrites {
                     f,
                     "writes keep {} for at least {} ({}); ",
                     show_rate(rate),
-                    show_size_rounded(self.written_bytes as f64),
+                    show_capacity(self.written_bytes as f64),
                     show_span(self.took_s)
                 )?;
                 match self.needs_s {
@@ -113,7 +114,7 @@ impl fmt::Display for LongWrites {
                 f,
                 "writes run at {} for {} ({}) after the study's own, then at {}: {command} shows how much is fast and how it comes back",
                 show_rate(fast.bytes_per_s),
-                show_size_rounded(fast.bytes),
+                show_capacity(fast.bytes),
                 show_span(fast.seconds),
                 show_rate(slow_bytes_per_s)
             ),
@@ -159,5 +160,12 @@ mod tests {
         // A dip that recovers is not a fall.
         assert_eq!(of(&[1e9, 5e8, 1e9], 1e9).lasting(), Lasting::AsFarAsSeen);
         assert!(matches!(of(&[1.5e8], 1.7e9).lasting(), Lasting::FellBefore { .. }));
+    }
+
+    #[test]
+    fn bytes_have_the_units_of_rates() {
+        let _si = machine::units::show_in(machine::units::Units::Si);
+        let said = of(&[1e9], 1e9).to_string();
+        assert!(said.starts_with("writes keep 1000 MB/s for at least 10.0 GB"), "{said}");
     }
 }

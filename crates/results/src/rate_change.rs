@@ -1,4 +1,4 @@
-use machine::units::{show_rate, show_size_rounded, show_time};
+use machine::units::{show_capacity, show_rate, show_time};
 use machine::{Figure, Warning};
 use measure::Course;
 use schemars::JsonSchema;
@@ -54,7 +54,7 @@ impl RateChange {
                 [phase.throughput_bytes_per_s, phase.from_s * 1e9, phase.after_bytes as f64];
             let rate = Figure::new(rate, show_rate(rate));
             let at = Figure::new(at, show_time(at));
-            let after = Figure::new(bytes, show_size_rounded(bytes));
+            let after = Figure::new(bytes, show_capacity(bytes));
             said = said.then(match (number, self.gradual) {
                 (0, true) => Warning::of("{} at {}", [rate, at]),
                 (0, false) => Warning::of("{}", [rate]),
@@ -76,6 +76,6 @@ impl RateChange {
         };
         Warning::from(format!("the rate changed{within}: "))
             .then(self.rates())
-            .then(format!("{cause}; one mean describes none of it"))
+            .then(format!("{cause}; no single mean describes it"))
     }
 }

@@ -235,7 +235,7 @@ fn cached_writes(found: &Found<'_>) -> Option<PeakDoubt> {
         rates.max_by(f64::total_cmp)
     };
     let (write_iops, read_iops) = (best(OpKind::Write)?, best(OpKind::Read)?);
-    let cached = verdict::turns(&found.setting.facts) && write_iops > read_iops * TOO_FAST;
+    let cached = found.setting.facts.is_rotating() && write_iops > read_iops * TOO_FAST;
     cached.then_some(PeakDoubt::CachedWrites { write_iops, read_iops })
 }
 

@@ -3,7 +3,7 @@ use crate::sampler::Entry;
 use machine::units::show_size;
 use machine::{Raid5, TargetFacts, TargetKind, TargetSpec};
 use std::borrow::Cow;
-use workload::{Stop, Workload};
+use workload::{Stop, Workload, time_option};
 
 const LISTS: [&str; 10] = [
     "--op",
@@ -64,13 +64,7 @@ impl Command {
         if let stop @ Stop::AfterNs(ns) = entry.workload.stop
             && stop != Workload::default().stop
         {
-            let us = ns.div_ceil(1000);
-            let length = if us.is_multiple_of(1000) {
-                format!("{}ms", us / 1000)
-            } else {
-                format!("{us}us")
-            };
-            options.extend(["--runtime".into(), length]);
+            options.extend(["--runtime".into(), time_option(ns.div_ceil(1000) * 1000)]);
         }
         if let Some(Raid5 { failed, rebuild }) = self.raid5 {
             options.extend(["--raid".into(), "5".into()]);

@@ -113,8 +113,7 @@ impl Found<'_> {
     pub(crate) fn memory_rate(&self, kind: MemoryKind) -> Option<f64> {
         let rates =
             self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
-        let rates = &rates.rates_bytes_per_s;
-        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+        rates.mean_bytes_per_s()
     }
 
     pub(crate) fn cells(&self, curve: &Curve) -> Vec<(&Cell, usize)> {

@@ -111,7 +111,14 @@ fn of(workload: &Workload, seen: &Look, peak: Option<(f64, f64)>) -> LongWrites 
     // A rate a little below the peak may be another moment of a shared machine.
     let first = levels.first().map_or(0.0, |level| level.bytes_per_s);
     let peak = peak.filter(|(_, low)| first < low * CLEARLY).map(|(rate, _)| rate);
+    let mut served_s = 0.0;
+    let course = seen.points.iter().map(|point| {
+        let at_s = served_s;
+        served_s += point.served_s;
+        WriteRate { at_s, bytes_per_s: point.bytes_per_s() }
+    });
     LongWrites {
+        course: course.collect(),
         request_bytes: workload.request_bytes,
         depth: workload.outstanding(),
         levels,
@@ -120,10 +127,36 @@ fn of(workload: &Workload, seen: &Look, peak: Option<(f64, f64)>) -> LongWrites 
         took_s: seen.took_s,
         out_of_bytes: seen.out_of_bytes,
         needs_s: seen.needs_s,
-        course: seen
-            .points
-            .iter()
-            .map(|point| WriteRate { at_s: point.from_s, bytes_per_s: point.bytes_per_s() })
-            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sustained::SeriesPoint;
+
+    #[test]
+    fn the_course_is_as_long_as_the_writing() {
+        // The steps have pauses between them.
+        let point = |number: u64| SeriesPoint {
+            from_s: number as f64 * 2.0,
+            served_s: 1.0,
+            from_bytes: number << 30,
+            bytes: 1 << 30,
+            requests: 1024,
+            p99_ns: 1,
+            temperature_c: None,
+        };
+        let seen = Look {
+            points: (0..5).map(point).collect(),
+            levels: Vec::new(),
+            written_bytes: 5 << 30,
+            took_s: 5.0,
+            out_of_bytes: false,
+            needs_s: None,
+        };
+        let at: Vec<f64> =
+            of(&Workload::default(), &seen, None).course.iter().map(|one| one.at_s).collect();
+        assert_eq!(at, [0.0, 1.0, 2.0, 3.0, 4.0]);
     }
 }

@@ -34,6 +34,10 @@ pub(crate) fn half_power_of_series(
             point: value.point?,
         })
     };
+    // Half of a processor time is no half of a power.
+    if !matches!(y, Axis::BytesPerS | Axis::Iops) {
+        return None;
+    }
     let readings: Vec<Reading> = series.values.iter().filter_map(reading).collect();
     let best = readings.iter().map(|reading| reading.y).fold(0.0, f64::max);
     let workload = &points[readings.first()?.point].workload;

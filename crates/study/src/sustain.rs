@@ -67,7 +67,7 @@ pub(crate) fn sustain_random<M: Machine>(
         let single = best_random(sampler, setting, op, |workload| workload.outstanding() == 1);
         for index in best.into_iter().chain(single.filter(|&single| Some(single) != best)) {
             let cached = op == OpKind::Write
-                && verdict::turns(&setting.facts)
+                && setting.facts.is_rotating()
                 && iops(sampler, index) > reads * TOO_FAST;
             if !cached && !is_burst(&sampler.entries[index], setting, op) {
                 continue;

@@ -5,7 +5,7 @@ use crate::falls::{cliff, falls};
 use crate::level::Level;
 use crate::reserve::{Reserve, ReserveKind};
 use machine::units::{
-    grouped, show_capacity, show_rate, show_size_rounded, show_span as span, show_time, significant,
+    grouped, show_capacity, show_rate, show_span as span, show_time, significant,
 };
 
 /// Requests up to this size are counted; larger ones are measured in bytes.
@@ -42,7 +42,7 @@ pub fn sentences(result: &SustainedResult) -> Vec<String> {
             text += &format!("; it takes a run of about {}", span(seconds));
         }
         if let Some(bytes) = unseen.needs_bytes {
-            text += &format!(", which writes {}", show_size_rounded(bytes));
+            text += &format!(", which writes {}", show_capacity(bytes));
         }
         text + "."
     }));
@@ -91,7 +91,7 @@ fn extent(result: &SustainedResult, level: &Level) -> String {
     if credit || counts(result) {
         format!("for {}", span(level.seconds()))
     } else {
-        format!("for {}", show_size_rounded(level.bytes() as f64))
+        format!("for {}", show_capacity(level.bytes() as f64))
     }
 }
 
@@ -100,7 +100,7 @@ fn answer(result: &SustainedResult) -> String {
         let written = result.points.last().map_or(0, |point| point.from_bytes + point.bytes);
         let mean = written as f64
             / result.points.iter().map(|point| point.served_s).sum::<f64>().max(f64::MIN_POSITIVE);
-        let shown = show_size_rounded(written as f64);
+        let shown = show_capacity(written as f64);
         return match &result.levels[..] {
             [first, last] if first.slides => format!(
                 "The rate slid from {} to {} over {shown}.",
@@ -173,7 +173,7 @@ fn filled(result: &SustainedResult, one: &FillResult) -> String {
         let last = one.levels.last().map_or(0.0, |level| level.bytes_per_s);
         return format!("{head}, {rested}: {}; no fall was seen.", rate(result, last));
     };
-    let bytes = show_size_rounded(fast.to_bytes as f64);
+    let bytes = show_capacity(fast.to_bytes as f64);
     let more = if one.settled { "" } else { "; whether it falls again was not seen" };
     format!(
         "{head}, {rested}: {} for {bytes}, then {}{more}.",
@@ -240,7 +240,7 @@ fn recovered(result: &SustainedResult, fast: &Level, recovery: &Recovery) -> Str
     let amount = if credit || counts(result) {
         span(recovery.fast_bytes / fast.bytes_per_s)
     } else {
-        show_size_rounded(recovery.bytes())
+        show_capacity(recovery.bytes())
     };
     format!("after {rest} of rest {amount} of it are back")
 }
@@ -264,7 +264,7 @@ fn kind(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
         )),
         ReserveKind::Cache => Some(format!(
             "It is a write cache of {}: it is full after {} at full speed, is emptied at {refill} when idle, and is empty again after {} at rest.",
-            show_size_rounded(reserve.size_bytes),
+            show_capacity(reserve.size_bytes),
             span(reserve.empties_in_s),
             span(refills)
         )),
@@ -276,7 +276,7 @@ fn two(result: &SustainedResult, first: &Reserve, second: &Reserve) -> Option<St
     let [fast, middle, slow] =
         [first.fast_bytes_per_s, second.fast_bytes_per_s, second.slow_bytes_per_s]
             .map(|bytes_per_s| rate(result, bytes_per_s));
-    let size = show_size_rounded;
+    let size = show_capacity;
     match second.kind {
         ReserveKind::Credit => Some(format!(
             "It is two burst credits, such as of requests and of bytes: {fast} until the first is empty after {}, {middle} until the other is empty after {}, {slow} without; at rest the first is full again after {} and the other after {}.",
@@ -311,7 +311,7 @@ fn advice(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
         )),
         ReserveKind::Cache => Some(format!(
             "Plan with {slow} for writes of more than {} at a time, or leave {refills} of rest between them.",
-            show_size_rounded(reserve.fast_bytes)
+            show_capacity(reserve.fast_bytes)
         )),
         ReserveKind::Unknown => None,
     }

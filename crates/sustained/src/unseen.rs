@@ -46,7 +46,7 @@ pub(crate) fn unseen(
             all.push(Unseen {
                 what: format!(
                     "a cache larger than {}: give a larger --max-written",
-                    machine::units::show_size_rounded(written)
+                    machine::units::show_capacity(written)
                 ),
                 needs_s: None,
                 needs_bytes: None,

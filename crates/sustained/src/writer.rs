@@ -2,10 +2,7 @@
 
 use crate::log::{Kept, Log, ReadTimes, other_step};
 use crate::series::SeriesPoint;
-use machine::{
-    Error, Layer, LayerKind, Machine, Nanos, Part, Result, RunOptions, TargetFacts, TargetKind,
-    Warning,
-};
+use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts, TargetKind, Warning};
 use measure::{Sample, gather, streams};
 use workload::{Stop, Workload};
 
@@ -272,14 +269,12 @@ fn written_of(sample: &Sample) -> u64 {
 }
 
 pub(crate) fn rotating(facts: &TargetFacts) -> bool {
-    let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
-    facts.layers.iter().any(disk)
+    facts.is_rotating()
 }
 
 /// Refuses a simulated disk, too: its write cache is empty at each run and would never fill.
 pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
-    let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
-    if facts.kind == TargetKind::Simulated && facts.layers.iter().any(disk) {
+    if facts.kind == TargetKind::Simulated && facts.is_rotating() {
         return Err(Error::refused(
             facts.name.clone(),
             "a simulated disk forgets its write cache between runs",

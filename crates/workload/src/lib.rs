@@ -25,7 +25,7 @@ pub use data::{BLOCK_BYTES, Filler};
 pub use error::Error;
 pub use free_map::FreeMap;
 pub use load::{Interval, MAX_INTERVALS, parse_load, parse_load_file};
-pub use load_step::LoadStep;
+pub use load_step::{LoadStep, time_option};
 pub use options::size_option;
 pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};

@@ -21,8 +21,8 @@ impl fmt::Display for LoadStep {
     }
 }
 
-/// Exact: `30s`, `1500ms`.
-pub(crate) fn time_option(ns: Nanos) -> String {
+/// Formats a time as options take it, exactly: `30s`, `1500ms`.
+pub fn time_option(ns: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))

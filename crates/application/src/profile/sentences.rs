@@ -3,7 +3,7 @@
 use super::{FileProfile, FlowProfile, Profile, Role, SyncProfile};
 use crate::Latency;
 use machine::Nanos;
-use machine::units::{show_size, show_time};
+use machine::units::{plural, show_size, show_time};
 
 const SHOWN: usize = 12;
 
@@ -24,7 +24,8 @@ impl FileProfile {
             .filter_map(|(word, flow)| Some(flow_text(self.role, word, flow.as_ref()?, elapsed_ns)))
             .collect();
         if self.mapped_reads > 0 {
-            parts.push(format!("{} page faults of a mapping", self.mapped_reads));
+            parts
+                .push(format!("{} of a mapping", plural(self.mapped_reads as usize, "page fault")));
         }
         if self.prefetches > 0 {
             parts.push(format!("{} prefetches", self.prefetches));
@@ -119,9 +120,9 @@ impl Profile {
         let what =
             if self.command.is_empty() { "recording".into() } else { self.command.join(" ") };
         lines.push(format!(
-            "{what}: {} requests of {} threads in {}",
-            self.requests,
-            self.threads,
+            "{what}: {} of {} in {}",
+            plural(self.requests as usize, "request"),
+            plural(self.threads as usize, "thread"),
             show_time(self.elapsed_ns as f64)
         ));
         lines.extend(self.doubts.iter().map(|doubt| format!("doubt: {doubt}")));

@@ -37,7 +37,7 @@ impl Skipped {
         let said: Vec<String> = parts
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(count, what)| format!("{what} ({count})"))
             .collect();
         (!said.is_empty()).then(|| format!("Not replayed: {}.", said.join(", ")))
     }

@@ -202,5 +202,5 @@ fn a_trace_without_requests_or_with_lost_ones_says_so() {
     recording.add(0, 5, 1, 0, Access::Truncate, (0, 512));
     recording.0.push(Event::Lost(3));
     let skipped = recording.script().skipped.sentence().unwrap();
-    assert!(skipped.contains("1 truncations") && skipped.contains("3 events"), "{skipped}");
+    assert!(skipped.contains("system (1)") && skipped.contains("lost (3)"), "{skipped}");
 }

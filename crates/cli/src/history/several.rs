@@ -50,7 +50,8 @@ fn comparison(history: &History, ids: &[i64]) -> Result<EntryComparison, Failure
     for measure in MEASURES {
         for trend in trends(readings(history, &entries, measure)?) {
             // A question of one entry compares nothing.
-            if trend.values.len() < 2 {
+            let first = trend.values.first().map(|one| one.entry);
+            if trend.values.iter().all(|one| Some(one.entry) == first) {
                 continue;
             }
             let name = trend.question.clone();

@@ -210,7 +210,7 @@ fn miss_at(curve: &[predict::stack_distance::MissRatio], bytes: u64) -> Option<f
 }
 
 fn rows(caching: &Caching) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let gain = |value: f64| format!("x{}", significant(value, 3));
+    let gain = |value: f64| format!("×{}", significant(value, 3));
     let misses = &caching.misses;
     let mut head = vec!["cache"];
     head.extend(misses.exact.iter().map(|_| "misses"));

@@ -175,7 +175,7 @@ fn limit(one: &Prediction) -> String {
 fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |one: &Comparison| {
         let (before, after) = (&one.before, &one.after);
-        let gain = format!("x{}", significant(one.gain, 3));
+        let gain = format!("×{}", significant(one.gain, 3));
         vec![
             one.workload.clone(),
             rate(before),
@@ -211,7 +211,7 @@ fn sentence(result: &WhatIf) -> String {
     };
     let reported = |one: &Comparison| {
         let rates = [&one.before, &one.after].map(|side| show_rate(side.throughput_bytes_per_s));
-        format!("{}: x{}, {} become {}", one.workload, significant(one.gain, 3), rates[0], rates[1])
+        format!("{}: ×{}, {} become {}", one.workload, significant(one.gain, 3), rates[0], rates[1])
     };
     let moved = |one: &Comparison| match (&one.before.bottleneck, &one.after.bottleneck) {
         (before, after) if before == after => format!("still limited by {after}"),

@@ -145,6 +145,10 @@ impl Change {
         if changes.is_empty() || !mean.is_finite() || !half.is_finite() {
             return None;
         }
+        // Its own interval, which need not be symmetric.
+        if let [only] = changes {
+            return Some(*only);
+        }
         // The half widths are for 95 % of approximately normal distributions.
         let error = half / student_quantile(0.975, 1e6);
         let p = match error {
@@ -245,6 +249,7 @@ mod tests {
             "four independent ones: half as wide"
         );
         assert_eq!(Change::geometric_mean(&[]), None);
+        assert_eq!(Change::geometric_mean(&[change]), Some(change), "of one it is that one");
         assert_eq!(Change::of_pairs(&[0.1]), None);
     }
 

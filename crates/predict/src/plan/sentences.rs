@@ -4,6 +4,8 @@ use machine::units::{show_time, significant};
 
 /// Smaller differences get no sentence.
 const SAME: f64 = 0.01;
+/// A larger share of the time less is given as a factor.
+const MANY_TIMES_LESS: f64 = 0.9;
 
 pub(super) fn sentences(document: &PlanDocument) -> Vec<String> {
     let all = &document.predictions;
@@ -27,11 +29,20 @@ pub(super) fn sentences(document: &PlanDocument) -> Vec<String> {
         said.push(if gain < SAME {
             format!("{} and {} finish within 1 % of each other.", first.name, second.name)
         } else {
-            let percent = significant(gain * 100.0, 2);
-            format!(
-                "{} is fastest: it takes {percent} % less time than {}.",
-                first.name, second.name
-            )
+            let less = match gain {
+                // "100 % less time" would be none.
+                much if much > MANY_TIMES_LESS => format!(
+                    "{} is {} times as fast as",
+                    first.name,
+                    significant(second.elapsed_s / first.elapsed_s, 3)
+                ),
+                little => format!(
+                    "{} is fastest: it takes {} % less time than",
+                    first.name,
+                    significant(little * 100.0, 2)
+                ),
+            };
+            format!("{less} {}.", second.name)
         });
     }
     for one in all {

@@ -1,6 +1,6 @@
 use super::sweep;
 use crate::format::{
-    axis_title, axis_value, half_power_interval, half_power_value, median, plural, rate, rate_unit,
+    axis_title, axis_value, half_power_interval, half_power_value, plural, rate, rate_unit,
 };
 use crate::plot::scene::Scene;
 use crate::plot::{self, Room};
@@ -123,7 +123,11 @@ pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
         let figures = figures_of(0);
         let shown: Vec<&Figure> = drawn.iter().filter_map(Drawn::figure).collect();
         let left_out = sweep::left_out(&results.points, &shown);
-        return if figures.is_empty() { Vec::new() } else { vec![sweep_view(figures, left_out)] };
+        return if figures.is_empty() {
+            Vec::new()
+        } else {
+            vec![sweep_view(figures, left_out, results.points.len())]
+        };
     }
     let one = |(place, experiment): (usize, &Experiment)| ExperimentView {
         anchor: format!("e{}", anchor(place, &experiment.id)),
@@ -141,11 +145,15 @@ pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     results.experiments.iter().enumerate().map(one).collect()
 }
 
-fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentView {
+fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>, points: usize) -> ExperimentView {
+    let [title, question] = match points {
+        1 => ["Over time", "How did the rate and the latency change during the run?"],
+        _ => ["The grid", "How do the measured points compare?"],
+    };
     ExperimentView {
         anchor: "sweep".into(),
-        title: "The grid".into(),
-        question: "How do the measured points compare?".into(),
+        title: title.into(),
+        question: question.into(),
         sentence: String::new(),
         skipped: None,
         left_out: left_out.into_iter().collect(),
@@ -321,7 +329,7 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         .map(|usage| {
             let rates = &usage.rates_bytes_per_s;
             let all = [
-                median(rates),
+                usage.mean_bytes_per_s(),
                 rates.iter().copied().reduce(f64::min),
                 rates.iter().copied().reduce(f64::max),
             ];
@@ -339,7 +347,7 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
             format!(
                 "{}: {} {}",
                 plot::memory_name(usage),
-                shown(median(&usage.rates_bytes_per_s)),
+                shown(usage.mean_bytes_per_s()),
                 rate_unit()
             )
         })
@@ -351,10 +359,10 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         scenes,
         half_power: Vec::new(),
         half: None,
-        notes: vec!["A dot for each repeat, a bar at the median.".into()],
+        notes: vec!["A dot for each repeat, a bar at the mean.".into()],
         table: Table {
             size: format!("{}, {}", plural(memory.len(), "way"), rate_unit()),
-            head: ["memory", "median", "min", "max"].map(String::from).to_vec(),
+            head: ["memory", "mean", "min", "max"].map(String::from).to_vec(),
             rows,
         },
     }

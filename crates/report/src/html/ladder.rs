@@ -67,12 +67,15 @@ pub(super) fn view(results: &Results) -> Option<LadderView> {
         .flat_map(|one| [one.advertised_bytes_per_s(), one.achieved_bytes_per_s()])
         .flatten()
         .fold(0.0, f64::max);
-    let stage = |stage: &Stage| StageView {
-        kind: stage.kind.name(),
-        name: stage.name.clone(),
-        rates: stage.rates.iter().map(|one| rate_view(one, max)).collect(),
-        settings: crate::format::stage_settings(stage),
-        warnings: stage.warnings.clone(),
+    let stage = |stage: &Stage| {
+        let (kind, name) = stage.words();
+        StageView {
+            kind,
+            name: name.to_owned(),
+            rates: stage.rates.iter().map(|one| rate_view(one, max)).collect(),
+            settings: crate::format::stage_settings(stage),
+            warnings: stage.warnings.clone(),
+        }
     };
     Some(LadderView {
         stages: ladder.stages.iter().map(stage).collect(),

@@ -97,8 +97,7 @@ fn drawing(
 }
 
 fn named(row: &Row, room: f64) -> String {
-    let name = printable(&row.name);
-    if row.kind.ends_with(name.as_str()) { String::new() } else { text::fit(&name, room) }
+    text::fit(&printable(&row.name), room)
 }
 
 fn figure(cell: &Cell) -> String {

@@ -33,7 +33,7 @@ pub(super) fn view(results: &Results) -> Option<ScreenView> {
     let classic = overview.as_ref().and_then(classic::view);
     let mut doubts = doubts::merged(answer);
     let more_doubts = doubts.split_off(doubts.len().min(SHOWN_DOUBTS));
-    let rows_of_advice = advice::rows(answer).into_iter();
+    let rows_of_advice = advice::rows(answer, results).into_iter();
     let mut changes: Vec<[String; 3]> =
         rows_of_advice.map(|row| [row.change, row.gain, row.cost]).collect();
     let more_changes = changes.split_off(changes.len().min(SHOWN_CHANGES));

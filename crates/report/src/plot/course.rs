@@ -147,7 +147,8 @@ fn drawn(chart: &Chart<'_>, frame: &Frame) -> String {
         }
         let dashed = if line.dashed { " stroke-dasharray=\"4 3\"" } else { "" };
         let _ = writeln!(out, "<path d=\"{path}\" stroke=\"{colour}\"{dashed}/>");
-        if line.dots {
+        // One point makes no line.
+        if line.dots || points.len() == 1 {
             for point in &points {
                 let _ = write!(
                     out,
@@ -189,5 +190,19 @@ mod tests {
         let svg = svg(&chart);
         assert!(svg.contains("a &amp; b") && svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
         assert!(svg.contains("M72.0 240.0L842.0"), "{svg}");
+        assert!(!svg.contains("<circle"));
+    }
+
+    #[test]
+    fn a_single_point_is_seen() {
+        let chart = Chart {
+            title: "",
+            x: Axis::TimeNs,
+            x_title: "time",
+            y: Axis::TimeNs,
+            lines: vec![Line::new("syncs", vec![(5e6, 8e6)])],
+            shaded: None,
+        };
+        assert_eq!(svg(&chart).matches("<circle").count(), 2, "wide and narrow");
     }
 }

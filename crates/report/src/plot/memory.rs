@@ -1,10 +1,10 @@
-//! Memory rates: a dot per repeat, a bar at the median.
+//! Memory rates: a dot per repeat, a bar at the mean.
 
 use super::colour;
 use super::scale::{Scale, Spread};
 use super::scene::{Curve, Mark, SHAPES, Scene, Text, tenth};
 use super::{Room, text, ticks};
-use crate::format::{median, rate, rate_unit};
+use crate::format::{rate, rate_unit};
 use machine::MemoryUse;
 use results::Axis;
 
@@ -23,12 +23,17 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
         .copied()
         .filter(|rate| rate.is_finite() && *rate < 1e300);
     let max = rates.fold(0.0, f64::max);
-    let names: Vec<String> =
-        memory.iter().map(|usage| text::fit(&name(usage), width * 0.4)).collect();
-    let medians: Vec<Option<f64>> =
-        memory.iter().map(|usage| median(&usage.rates_bytes_per_s)).collect();
+    let named = |usage: &MemoryUse| match room {
+        Room::Wide => text::fit(&name(usage), width * 0.4),
+        // Read and write must not both be cut to the same words; the table has the whole names.
+        Room::Narrow => {
+            text::fit(&format!("{} ×{}", usage.kind.name(), usage.threads), width * 0.45)
+        }
+    };
+    let names: Vec<String> = memory.iter().map(named).collect();
+    let means: Vec<Option<f64>> = memory.iter().map(MemoryUse::mean_bytes_per_s).collect();
     let shown: Vec<String> =
-        medians.iter().map(|value| value.map_or("failed".into(), rate)).collect();
+        means.iter().map(|value| value.map_or("failed".into(), rate)).collect();
     let widest =
         |texts: &[String]| texts.iter().map(|label| text::width(label)).fold(0.0, f64::max);
     let left = widest(&names) + 12.0;
@@ -88,7 +93,7 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
                 curve.marks.push(Mark { x: tenth(x), y: tenth(y), value, doubtful: false });
             }
         }
-        if let Some(x) = medians[place].and_then(|value| scale.at(value)) {
+        if let Some(x) = means[place].and_then(|value| scale.at(value)) {
             curve.line = format!("M{} {}V{}", tenth(x), tenth(y - 8.0), tenth(y + 8.0));
         }
         curve.label = Some(Text::new(right + 14.0, y + 4.2, "start", &shown[place]));

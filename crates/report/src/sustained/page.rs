@@ -2,7 +2,7 @@ use super::{head, rows, wrote};
 use crate::Error;
 use crate::course::{Page, PagePart, Table};
 use crate::plot::course::{Chart, Line, svg};
-use machine::units::{show_rate, show_size, show_size_rounded, show_time};
+use machine::units::{show_capacity, show_rate, show_size, show_time};
 use results::Axis;
 use sustained::{FillResult, Level, Recovery, SeriesPoint, SustainedResult};
 
@@ -98,7 +98,7 @@ fn recoveries(recoveries: &[Recovery]) -> Table {
     let has_middle = recoveries.iter().any(|one| one.middle_bytes > 0.0);
     let row = |one: &Recovery| {
         let amount = |bytes: f64| {
-            let amount = show_size_rounded(bytes);
+            let amount = show_capacity(bytes);
             if one.cut_short { format!("at least {amount}") } else { amount }
         };
         let middle = has_middle.then(|| amount(one.middle_bytes));
@@ -118,7 +118,7 @@ fn fills(fills: &[FillResult]) -> Table {
         let of = |level: Option<&Level>| {
             level.map_or(String::new(), |level| show_rate(level.bytes_per_s))
         };
-        let fast = one.reserve.map_or(String::new(), |one| show_size_rounded(one.fast_bytes));
+        let fast = one.reserve.map_or(String::new(), |one| show_capacity(one.fast_bytes));
         vec![
             format!("{} %", one.percent),
             sustained::span(one.rest_s),

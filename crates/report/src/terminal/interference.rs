@@ -16,6 +16,23 @@ fn times(ratio: Option<Ratio>, plain: f64) -> String {
     }
 }
 
+/// Ratios of rounds cancel drift, so they are not the quotients of the figures beside them.
+fn quotients_differ(results: &Results, found: &Interference) -> Option<&'static str> {
+    const NOTICEABLE: f64 = 0.02;
+    let differs = |ratio: Option<Ratio>, alone: f64, together: f64| {
+        ratio.is_some_and(|ratio| (ratio.mean * alone / together - 1.0).abs() > NOTICEABLE)
+    };
+    let any = found.workloads.iter().any(|one| {
+        let Some(alone) = &results.points[one.point].numbers else { return false };
+        let rates = (alone.throughput_bytes_per_s, one.throughput_bytes_per_s);
+        let p99 = (alone.latency_ns.p99 as f64, one.latency_ns.p99 as f64);
+        differs(one.throughput_ratio, rates.0, rates.1) || differs(one.p99_ratio, p99.0, p99.1)
+    });
+    any.then_some(
+        "times is the typical ratio of one round, which drift does not disturb; the rates and the p99 next to it cover all rounds",
+    )
+}
+
 pub(super) fn interference(
     results: &Results,
     found: &Interference,
@@ -58,6 +75,12 @@ pub(super) fn interference(
     };
     let rows: Vec<Vec<String>> = rows.into_iter().map(keep).collect();
     out.push_str(&table(&keep(header), &rows, 2 - dropped, width, colour));
+    if let Some(line) = quotients_differ(results, found) {
+        for line in wrap(line, width) {
+            out.push_str(&paint(Tone::Quiet, &line, colour));
+            out.push('\n');
+        }
+    }
     let processor = format!(
         "processor: {} a MiB together, {} separately; together they keep {} processors busy",
         show_time(found.process_ns_per_mib),

@@ -110,8 +110,9 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
             .achieved
             .as_ref()
             .and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95));
+        let (kind, name) = stage.words();
         let cells = [
-            format!("{mark}{} {}", stage.kind.name(), printable(&stage.name)),
+            format!("{mark}{kind} {}", printable(name)).trim_end().to_owned(),
             one.advertised_bytes_per_s().map(rate).unwrap_or_default(),
             reached(one),
             spread.unwrap_or_default(),
@@ -159,7 +160,8 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
         if reported.is_empty() {
             continue;
         }
-        let name = pad(&fit(&format!("{} {}", stage.kind.name(), printable(&stage.name)), 30), 31);
+        let (kind, name) = stage.words();
+        let name = pad(&fit(&format!("{kind} {}", printable(name)), 30), 31);
         lines.extend(text(&name, Tone::Plain, &reported, width));
     }
     lines

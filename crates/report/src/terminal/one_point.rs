@@ -2,7 +2,7 @@ use super::{Line, Tone, render, wrap};
 use crate::format::{grouped, percent, range, rate, request_times, short_count, size};
 use machine::ResourceUse;
 use machine::text::printable;
-use machine::units::{MIB, show_time, significant};
+use machine::units::{MIB, show_capacity, show_time, significant};
 use results::Results;
 use results::{Achieved, LatencySummary, Numbers, Point};
 
@@ -36,7 +36,7 @@ pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool
         }
     }
     if let Some(found) = &point.verification {
-        let checked = size(found.checked_bytes as f64);
+        let checked = show_capacity(found.checked_bytes as f64);
         match found.fault_count() {
             0 if found.checked_bytes == 0 => {
                 block.say("verified", Tone::Failed, "nothing was read back")

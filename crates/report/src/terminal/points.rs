@@ -5,10 +5,11 @@ use super::over_time::{intervals, intervals_of_all};
 use super::{Tone, paint, table, wrap};
 use crate::format::{cell, heading, plural, rate_unit};
 use crate::sentences;
+use machine::Warning;
 use machine::text::printable;
 use results::columns::{self, Column};
 use results::{Kind, Results};
-use results::{OperationRate, Point};
+use results::{Numbers, OperationRate, Point};
 
 fn notes(point: &Point) -> String {
     match &point.numbers {
@@ -171,27 +172,38 @@ fn in_common(said: &[(&str, &str)]) -> String {
 }
 
 fn remarks(points: &[Point], width: usize, colour: bool) -> String {
-    let mut said: Vec<(Tone, String, Vec<String>)> = Vec::new();
+    let mut errors: Vec<(&str, Vec<String>)> = Vec::new();
+    // Warnings that differ only in figures are one.
+    let mut warnings: Vec<(Warning, Vec<String>)> = Vec::new();
     for point in points {
-        let errors = point.error.iter().map(|text| (Tone::Failed, format!("failed: {text}")));
-        let warnings = point
-            .numbers
-            .iter()
-            .flat_map(|numbers| &numbers.warnings)
-            .map(|text| (Tone::Doubt, text.clone()));
-        for (tone, text) in errors.chain(warnings) {
-            match said.iter_mut().find(|(_, known, _)| *known == text) {
-                Some((_, _, about)) => about.push(point.workload.short()),
-                None => said.push((tone, text, vec![point.workload.short()])),
+        let of = point.workload.short();
+        if let Some(error) = point.error.as_deref() {
+            match errors.iter_mut().find(|(known, _)| *known == error) {
+                Some((_, about)) => about.push(of.clone()),
+                None => errors.push((error, vec![of.clone()])),
+            }
+        }
+        for warning in point.numbers.iter().flat_map(Numbers::doubts) {
+            match warnings.iter_mut().find(|(known, _)| known.is_like(&warning)) {
+                Some((known, about)) => {
+                    known.merge(&warning);
+                    about.push(of.clone());
+                }
+                None => warnings.push((warning, vec![of.clone()])),
             }
         }
     }
-    said.sort_by_key(|(tone, _, _)| *tone != Tone::Failed);
+    let errors =
+        errors.into_iter().map(|(error, about)| (Tone::Failed, format!("failed: {error}"), about));
+    let warnings =
+        warnings.into_iter().map(|(warning, about)| (Tone::Doubt, warning.to_string(), about));
+    let said: Vec<(Tone, String, Vec<String>)> = errors.chain(warnings).collect();
     let mut out = String::new();
     for (tone, text, about) in said {
         let mark = if tone == Tone::Failed { "x" } else { "!" };
         let about = match about.as_slice() {
             [one] => one.clone(),
+            all if all.len() == points.len() => format!("all {} points", all.len()),
             [first, rest @ ..] => format!("{first} and {} more", rest.len()),
             [] => String::new(),
         };

@@ -83,7 +83,7 @@ fn compose(
         }
     }
     part(how_many_clients(results, width));
-    part(what_to_do(answer, detail.changes, width));
+    part(what_to_do(answer, results, detail.changes, width));
     lines
 }
 
@@ -249,9 +249,7 @@ fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
 fn stage_names(pipeline: &Pipeline, width: usize) -> Vec<String> {
     let kinds: Vec<&str> = pipeline.rows.iter().map(|row| row.kind).collect();
     let name = |row: &crate::pipeline::Row, room: usize| {
-        // `memory copy` needs no `copy`.
-        let own = Some(printable(&row.name)).filter(|name| !row.kind.ends_with(name.as_str()));
-        let both = format!("{} {}", row.kind, own.unwrap_or_default());
+        let both = format!("{} {}", row.kind, printable(&row.name));
         let repeated = kinds.iter().filter(|kind| **kind == row.kind).count() > 1;
         match both.trim_end() {
             both if both.width() <= room => both.to_owned(),
@@ -280,9 +278,9 @@ fn columns_of(share: f64, width: usize) -> usize {
     (share * width as f64).round() as usize
 }
 
-fn what_to_do(answer: &Answer, most: usize, width: usize) -> Vec<Line> {
+fn what_to_do(answer: &Answer, results: &Results, most: usize, width: usize) -> Vec<Line> {
     const TITLE: &str = "What to do?";
-    let rows = advice::rows(answer);
+    let rows = advice::rows(answer, results);
     if rows.is_empty() {
         let body = wrap(advice::nothing_to_change(answer), width).into_iter();
         let body = body.map(|line| vec![(Tone::Good, line)]);

@@ -1,7 +1,8 @@
 use super::{Tone, paint, table, wrap};
 use crate::format::{axis_title, axis_value, percent, plus_minus, rate, rate_number, rate_unit};
+use crate::plot::peak_on_axis;
 use machine::text::printable;
-use results::{Experiment, Figure, Results, Series, Value};
+use results::{Experiment, Figure, Point, Results, Series, Value};
 use unicode_width::UnicodeWidthStr;
 
 /// One for each figure.
@@ -27,7 +28,7 @@ pub fn tables(results: &Results, width: usize, colour: bool) -> String {
         out.push_str(&memory(experiment, width, colour));
         for figure in &experiment.figures {
             out.push('\n');
-            out.push_str(&one_figure(figure, width, colour));
+            out.push_str(&one_figure(figure, &results.points, width, colour));
         }
         out.push('\n');
     }
@@ -49,7 +50,7 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
             vec![
                 usage.kind.name().to_owned(),
                 usage.threads.to_string(),
-                show(crate::format::median(rates)),
+                show(usage.mean_bytes_per_s()),
                 show(min),
                 show(max),
             ]
@@ -84,7 +85,7 @@ fn cell(figure: &Figure, value: Option<&Value>) -> String {
     }
 }
 
-fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
+fn one_figure(figure: &Figure, points: &[Point], width: usize, colour: bool) -> String {
     let unit = axis_title(figure.y);
     let mut out = String::new();
     for line in wrap(&format!("{} ({unit})", figure.title), width) {
@@ -130,12 +131,17 @@ fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
         let interval = crate::format::half_power_interval(half)
             .map(|text| format!(" ({text})"))
             .unwrap_or_default();
+        // In the figure's unit, if it can be.
+        let shown = |share: f64| match peak_on_axis(figure.y, series, points) {
+            Some(peak) => axis_value(figure.y, peak * share),
+            None => rate(half.peak_bytes_per_s * share),
+        };
         let text = format!(
             "half power of {}: {}{interval}; half of {} is {}",
             printable(&series.name),
             crate::format::half_power_value(half),
-            rate(half.peak_bytes_per_s),
-            rate(half.peak_bytes_per_s / 2.0)
+            shown(1.0),
+            shown(0.5)
         );
         for line in wrap(&text, width) {
             out.push_str(&paint(Tone::Quiet, &line, colour));

@@ -81,8 +81,12 @@ fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
         let judged = all.better + all.worse + all.no_difference;
         if judged > 0 {
             let [faster, slower] = measure.words();
+            let untold = match all.questions - judged {
+                0 => String::new(),
+                untold => format!(", and {untold} more cannot be judged"),
+            };
             said.push(format!(
-                "Of {judged} points {} are {faster}, {} {slower}, {} show no difference (Holm's correction for looking at all of them).",
+                "Of {judged} points {} are {faster}, {} {slower}, {} show no difference{untold} (Holm's correction for looking at all of them).",
                 all.better, all.worse, all.no_difference
             ));
         } else {
@@ -135,7 +139,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
         Verdict::NoDifference => {
             let seen = would_show(one.detectable_percent);
             format!(
-                "No difference between {b} and {a}: {} ({more}{seen}).",
+                "No difference seen between {b} and {a}: {} ({more}{seen}).",
                 show_change(one.change_percent)
             )
         }
@@ -172,7 +176,7 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
         Verdict::NoDifference => {
             let seen = would_show(all.detectable_percent);
             format!(
-                "No difference between {b} and {a}: {} {points} ({interval}{seen}).",
+                "No difference seen between {b} and {a}: {} {points} ({interval}{seen}).",
                 show_change(mean)
             )
         }

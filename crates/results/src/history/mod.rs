@@ -82,8 +82,9 @@ pub struct Entry {
     pub command: String,
     /// Measured points and rates.
     pub readings: u64,
+    /// A study's peak, else the highest rate of a point.
     pub best_bytes_per_s: Option<f64>,
-    /// At the highest rate.
+    /// Of the same point.
     pub best_p99_ns: Option<f64>,
     pub note: Option<String>,
     /// In alphabetical order.
@@ -106,11 +107,14 @@ pub struct Filter {
     pub max: Option<u32>,
 }
 
-/// Measures as in [`Measure::name`].
+/// Measures as in [`Measure::name`], and those of [`Best`], which imports and old entries lack.
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
-    (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
-    (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
-        (SELECT question FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s' ORDER BY value DESC LIMIT 1)), \
+    coalesce((SELECT value FROM readings WHERE entry = entries.id AND measure = 'best_bytes_per_s'), \
+        (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s')), \
+    CASE WHEN EXISTS (SELECT 1 FROM readings WHERE entry = entries.id AND measure = 'best_bytes_per_s') \
+        THEN (SELECT value FROM readings WHERE entry = entries.id AND measure = 'best_p99_ns') \
+        ELSE (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
+            (SELECT question FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s' ORDER BY value DESC LIMIT 1)) END, \
     (SELECT note FROM notes WHERE entry = entries.id), \
     (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM tags WHERE entry = entries.id ORDER BY tag))";
 
@@ -164,6 +168,35 @@ struct New<'a> {
     other: Other<'a>,
     machine: &'a str,
     asked: Vec<Measurement>,
+    best: Option<Best>,
+}
+
+/// What the list shows of the points, as the answer and the tables show it.
+struct Best {
+    bytes_per_s: f64,
+    p99_ns: Option<u64>,
+}
+
+impl Best {
+    fn of(results: &Results) -> Option<Best> {
+        // Points from a page cache may be faster than what a study calls its peak.
+        let peaks = results.answer.iter().flat_map(|answer| &answer.peaks);
+        let peaks = peaks.map(|peak| (peak.throughput_bytes_per_s, peak.point));
+        let points = results.points.iter().enumerate();
+        let points = points.filter_map(|(index, point)| Some((point.rate()?, index)));
+        let highest = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0);
+        let (bytes_per_s, point) = peaks.max_by(highest).or_else(|| points.max_by(highest))?;
+        let numbers = results.points.get(point).and_then(|point| point.numbers.as_ref());
+        Some(Best {
+            bytes_per_s,
+            p99_ns: numbers.and_then(|numbers| numbers.latency_ns.settled_p99()),
+        })
+    }
+
+    fn readings(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let p99 = self.p99_ns.map(|ns| ("best_p99_ns", ns as f64));
+        std::iter::once(("best_bytes_per_s", self.bytes_per_s)).chain(p99)
+    }
 }
 
 impl History {
@@ -226,6 +259,7 @@ impl History {
             },
             machine: &results.machine.name,
             asked: Side::of("", results).asked,
+            best: Best::of(results),
         })
     }
 
@@ -236,10 +270,13 @@ impl History {
         asked: Vec<Measurement>,
     ) -> Result<i64, HistoryError> {
         let machine = other.fingerprint.machine().to_owned();
-        self.add(New { other, machine: &machine, asked })
+        self.add(New { other, machine: &machine, asked, best: None })
     }
 
-    fn add(&mut self, New { other: new, machine, asked }: New<'_>) -> Result<i64, HistoryError> {
+    fn add(
+        &mut self,
+        New { other: new, machine, asked, best }: New<'_>,
+    ) -> Result<i64, HistoryError> {
         let path = self.path.clone();
         let mut write = || -> rusqlite::Result<i64> {
             let transaction = self
@@ -282,6 +319,10 @@ impl History {
                             high
                         ])?;
                     }
+                }
+                for (measure, value) in best.iter().flat_map(Best::readings) {
+                    let none: Option<f64> = None;
+                    insert.execute(params![id, "", "", measure, value, none, none])?;
                 }
             }
             transaction.commit()?;

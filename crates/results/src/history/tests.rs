@@ -232,3 +232,18 @@ fn several_writers_at_once_lose_nothing() {
     assert_eq!(history.list(&Filter::default()).unwrap().len(), 40);
     assert_eq!(history.occurrences("/data", Measure::Throughput).unwrap().len(), 40);
 }
+
+#[test]
+fn a_file_system_is_another_only_when_it_gets_full() {
+    let with = |free: &str| {
+        let mut one = results("/data", 1, 1e9, "128");
+        one.target.layers[0].settings.insert("free_percent".into(), free.into());
+        Fingerprint::of(&one)
+    };
+    assert_eq!(with("26"), with("24"));
+    assert_eq!(
+        difference(&with("24"), &with("8")),
+        ["layer 0 disk free_percent: 20 or more -> 5 to 10"]
+    );
+    assert_ne!(with("?"), with("8"));
+}

@@ -204,7 +204,7 @@ fn said(
         said += &format!("; {:.0} % of the best rate at any latency", rate / max * 100.0);
     }
     if !goal.sure {
-        said += "; the p99 are too uncertain to be sure of it: give it more --runtime or --repeats";
+        said += "; the p99 values are too uncertain to be sure: use a longer --runtime or more --repeats";
     }
     said
 }

@@ -181,7 +181,7 @@ causes! { (limit, rate, word, place)
     /// Most of what the load generator can issue at all.
     Generator {
         of_ceiling_percent: f64,
-    } => format!("the program that issues them: {rate} is {of_ceiling_percent:.0} % of what it issues to nothing"),
+    } => format!("the program that issues them: {rate} is {of_ceiling_percent:.0} % of what it issues without I/O"),
     /// A control group's quota of processor time.
     ProcessorQuota {
         used_processors: f64,
@@ -234,7 +234,7 @@ causes! { (limit, rate, word, place)
     DeeperGainsNothing {
         processors_busy_percent: f64,
     } => format!(
-        "{place}: more requests outstanding gain nothing over {rate}, with {processors_busy_percent:.0} % of the processors busy"
+        "{place}: more outstanding requests show no gain over {rate}, with {processors_busy_percent:.0} % of the processors busy"
     ),
     /// A plain program gets nearly the peak.
     NearPeak {

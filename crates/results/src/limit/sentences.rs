@@ -48,10 +48,10 @@ impl Limit {
         match held {
             PlainWrite::Held { wait } => wait.words(),
             PlainWrite::Absorbed { returned_bytes_per_s, dirty_percent } => format!(
-                "the page cache takes {} until the last write returns, for at most {dirty_percent:.0} % of the dirty pages that hold a \
-                 writer are there: longer writes are held to the {} below",
+                "the page cache takes {} until the last write returns, as at most {dirty_percent:.0} % of the dirty pages at which \
+                 the kernel holds a writer back are there: longer writes slow down to {}",
                 show_rate(returned_bytes_per_s),
-                self.throughput_bytes_per_s.map_or("rate".into(), show_rate),
+                self.throughput_bytes_per_s.map_or("the rate of the storage".into(), show_rate),
             ),
         }
     }

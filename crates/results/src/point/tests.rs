@@ -123,3 +123,13 @@ fn rate_and_latencies_are_of_the_same_runs() {
         "a single run gives no interval between runs"
     );
 }
+
+#[test]
+fn a_wait_that_began_before_a_short_run_is_at_most_all_of_its_time() {
+    let mut short = run(100.0, 1000, 0);
+    short.usage.elapsed_ns = 20_000;
+    short.usage.unserved_ns = Some(2_000_000);
+    short.usage.disturbance.others_processors = 1.0;
+    let found = numbers(&[short.clone(), short]).achieved.disturbances;
+    assert_eq!(found.contention_percent, Some(100.0));
+}

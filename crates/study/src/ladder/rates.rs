@@ -42,13 +42,7 @@ impl Rungs<'_> {
         let copies =
             self.found.memory.as_ref().ok()?.iter().filter(|one| one.kind == MemoryKind::Copy);
         let (mean, one) = copies
-            .map(|one| {
-                (
-                    one.rates_bytes_per_s.iter().sum::<f64>()
-                        / one.rates_bytes_per_s.len().max(1) as f64,
-                    one,
-                )
-            })
+            .filter_map(|one| Some((one.mean_bytes_per_s()?, one)))
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
         let interval = stats::estimate_values(&one.rates_bytes_per_s);
         let how = Method::Copies { threads: one.threads };
@@ -101,7 +95,8 @@ impl Rungs<'_> {
                 (MemoryKind::Read, words)
             }
         };
-        let ceilings = [(MemoryKind::Copy, "one copy in memory"), (one_side, words)].into_iter();
+        let ceilings =
+            [(MemoryKind::Copy, "one thread's copy in memory"), (one_side, words)].into_iter();
         let known =
             ceilings.filter_map(|(kind, formula)| Some((self.found.memory_rate(kind)?, formula)));
         known

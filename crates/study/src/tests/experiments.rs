@@ -213,3 +213,15 @@ fn sentences_of_a_read_only_file_through_the_page_cache() {
         TargetFacts { writable: false, direct: false, direct_refused: refused, ..setting.facts };
     insta::assert_snapshot!(sentences(StudyContext { facts, members: 1, ..setting }, truth));
 }
+
+#[test]
+fn memory_is_as_fast_in_its_sentence_as_in_the_ladder() {
+    let mut measured = Measured::new(setting(), truth);
+    let rates = &mut measured.memory.as_mut().unwrap()[0].rates_bytes_per_s;
+    *rates = vec![1e9, 1e9, 4e9];
+    let copy = measured.found().memory_rate(machine::MemoryKind::Copy).unwrap();
+    let trial = measured.trials.iter().find(|trial| trial.experiment.id == "memory").unwrap();
+    let said = (trial.experiment.conclude)(&measured.found()).sentences;
+    let wanted = format!("One thread copies memory at {},", machine::units::show_rate(copy));
+    assert!(said[0].starts_with(&wanted), "{wanted} {said:?}");
+}

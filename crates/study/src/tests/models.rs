@@ -2,7 +2,7 @@
 
 use super::{Measured, device, setting};
 use machine::CacheState;
-use results::{CostMode, CostScope, PeakSource, ServiceMode, Varied};
+use results::{Axis, CostMode, CostScope, Figure, PeakSource, ServiceMode, Varied};
 use workload::OpKind;
 
 fn near(what: &str, found: f64, truth: f64, tolerance: f64) {
@@ -121,4 +121,21 @@ fn a_curve_has_the_half_power_point_of_its_own_best() {
     // The best is bandwidth-bound: 2 GB/s of 4 KiB, and the document reports bytes.
     near("peak", half.peak_bytes_per_s, 2e9, 0.01);
     assert_eq!((half.of, half.smallest), (Varied::Depth, Some(32.0)));
+}
+
+#[test]
+fn only_a_rate_has_a_half_power_point() {
+    let measured = Measured::new(setting(), |cell| Some(device(&cell.workload)));
+    let figures =
+        measured.trials.iter().flat_map(|trial| crate::figures::draw(trial, &measured.points));
+    let (rates, others): (Vec<_>, Vec<_>) =
+        figures.partition(|figure| matches!(figure.y, Axis::BytesPerS | Axis::Iops));
+    let has_half = |figures: &[Figure]| -> Vec<String> {
+        let halves = figures
+            .iter()
+            .filter(|figure| figure.series.iter().any(|series| series.half_power.is_some()));
+        halves.map(|figure| figure.title.clone()).collect()
+    };
+    assert_eq!(has_half(&others), Vec::<String>::new(), "half of a processor time");
+    assert!(!has_half(&rates).is_empty());
 }

@@ -197,7 +197,7 @@ fn each_cause_is_named_with_its_evidence() {
             vec![tried(Deeper, 1010.0)],
             &far,
             Bottleneck::Device,
-            "more requests outstanding gain nothing",
+            "more outstanding requests show no gain",
         ),
         (
             "network",
@@ -221,7 +221,7 @@ fn each_cause_is_named_with_its_evidence() {
             vec![tried(Deeper, 1010.0), tried(Resized, 1990.0)],
             &far,
             Bottleneck::Device,
-            "more requests outstanding gain nothing",
+            "more outstanding requests show no gain",
         ),
         (
             "steep",

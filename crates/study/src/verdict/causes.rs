@@ -1,6 +1,6 @@
 //! Causes of a limit, tested in order of certainty.
 
-use super::evidence::{Ask, BUSY_PERCENT, Evidence, Named, is_flat, turns};
+use super::evidence::{Ask, BUSY_PERCENT, Evidence, Named, is_flat};
 use super::refute::Found;
 use crate::case::{SAME, Variant};
 use machine::LayerKind;
@@ -114,7 +114,7 @@ impl Evidence<'_> {
             Bottleneck::Network
         } else if any(LayerKind::FileSystem) && !kernel {
             Bottleneck::FileSystem
-        } else if turns(self.facts) {
+        } else if self.facts.is_rotating() {
             Bottleneck::Media
         } else {
             Bottleneck::Device
@@ -198,7 +198,8 @@ impl Evidence<'_> {
 
     pub(super) fn device_iops(&self) -> Option<Named> {
         let ratio = self.ratio(Variant::Resized)?;
-        if (ratio.mean - 1.0).abs() > SAME || self.flat() != Some(true) || turns(self.facts) {
+        if (ratio.mean - 1.0).abs() > SAME || self.flat() != Some(true) || self.facts.is_rotating()
+        {
             return None;
         }
         let cause =

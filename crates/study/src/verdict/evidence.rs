@@ -2,7 +2,7 @@
 
 use crate::case::{Case, GAIN, Variant};
 use crate::sampler::Entry;
-use machine::{LayerKind, MachineFacts, TargetFacts};
+use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Cause, DEEPER_GAIN, Numbers, Point};
 use workload::Workload;
@@ -33,13 +33,6 @@ pub(super) fn gains(ratio: &Ratio) -> bool {
 
 pub(super) fn is_flat(ratio: &Ratio) -> bool {
     !gains(ratio) && ratio.high <= GAIN
-}
-
-/// A virtual disk's claim to rotate means nothing.
-pub(crate) fn turns(facts: &TargetFacts) -> bool {
-    let virtual_disk = facts.layers.iter().any(|layer| layer.facts.paravirtual);
-    let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
-    !virtual_disk && facts.layers.iter().any(turns)
 }
 
 impl Evidence<'_> {

@@ -9,7 +9,6 @@ mod refute;
 mod software_limits;
 
 pub(crate) use advertised::advertised;
-pub(crate) use evidence::turns;
 
 use evidence::{Evidence, gains, is_flat};
 

@@ -1,6 +1,6 @@
 //! Each verdict's prediction for each trial, and whether a trial refuted it.
 
-use super::evidence::{Ask, Evidence, Named, gains, is_flat, turns};
+use super::evidence::{Ask, Evidence, Named, gains, is_flat};
 use crate::case::{GAIN, SAME, Variant};
 use measure::stats::Ratio;
 use results::{
@@ -63,7 +63,7 @@ impl<'b> Evidence<'b> {
     }
 
     fn moves_heads(&self) -> bool {
-        self.workload.pattern == Pattern::Seq && turns(self.facts)
+        self.workload.pattern == Pattern::Seq && self.facts.is_rotating()
     }
 
     /// The decisive trial first, each with the outcome if the verdict is true.
@@ -104,7 +104,7 @@ impl<'b> Evidence<'b> {
     /// nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
-            Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
+            Some(_) if what == Bottleneck::Media && self.facts.is_rotating() => f64::INFINITY,
             Some(first) => 100.0 / first.busy_percent * (1.0 + SAME / 2.0),
             None => 1.0,
         }

@@ -6,7 +6,7 @@ use super::tests::{PtsTest, WAITS_S};
 use crate::sentences::worn;
 use crate::steady::{SteadyCheck, WINDOW, steady_state};
 use machine::units::show_span as span;
-use machine::units::{grouped, show_rate, show_size, show_size_rounded, show_time};
+use machine::units::{grouped, show_capacity, show_rate, show_size, show_time};
 
 fn value(step: &PtsStep, measured: Measured) -> f64 {
     match measured {
@@ -278,7 +278,7 @@ pub fn pts_sentences(result: &PtsResult) -> Vec<String> {
     all.extend(result.wear.as_ref().map(|wear| worn(result.written_bytes, wear)));
     all.push(format!(
         "{} written in {}.",
-        show_size_rounded(result.written_bytes as f64),
+        show_capacity(result.written_bytes as f64),
         span(result.took_s)
     ));
     all
@@ -297,7 +297,7 @@ fn saturation(result: &PtsResult) -> Option<String> {
         "Random 4 KiB writes start at {} per second and are at {} after {}, {:.1} times the space.",
         grouped(first.round()),
         grouped(last.round()),
-        show_size_rounded(written as f64),
+        show_capacity(written as f64),
         written as f64 / result.plan.active_bytes as f64
     ))
 }

@@ -96,7 +96,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         let sentence = match slow.1.change_to(&fast.1) {
             change @ Effect::By(_) => {
                 format!(
-                    "With {depth} outstanding {} instead of {} {}.",
+                    "With {depth} outstanding, {} instead of {} {}.",
                     fast.0,
                     slow.0,
                     effect(change)
@@ -211,7 +211,7 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
             None => {
                 let max = best(single)?;
                 format!(
-                    "{reach}, {depth} outstanding; one at a time reaches {} at most, with {}",
+                    "{reach}, {depth} outstanding; one at a time reaches {}, with {}",
                     show_rate(max.y),
                     size(max.x)
                 )
@@ -227,12 +227,12 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     if let Some(beyond) = best(&beyond) {
         match min.change_to(&beyond) {
             Effect::By(more) if more > 0.0 => {
-                said += &format!("; more outstanding gain {}", percent(more))
+                said += &format!("; keeping more outstanding gains {}", percent(more))
             }
             Effect::Unsure => {
-                said += &format!("; whether more outstanding gain is undecided, {UNEVEN}")
+                said += &format!("; whether keeping more outstanding gains is undecided, {UNEVEN}")
             }
-            _ => said += "; more outstanding gain nothing",
+            _ => said += "; keeping more outstanding gains nothing",
         }
     }
     Some(said + ".")

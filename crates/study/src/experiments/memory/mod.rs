@@ -2,7 +2,6 @@
 
 use super::prelude::*;
 use machine::{MemoryKind, MemoryUse};
-use measure::stats::median;
 
 pub(super) static EXPERIMENT: Experiment = Experiment {
     needs_memory: true,
@@ -64,17 +63,17 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 }
 
 fn copies(rates: &[MemoryUse]) -> Option<String> {
-    let mut copies: Vec<&MemoryUse> = rates
+    let mut copies: Vec<(u32, f64)> = rates
         .iter()
-        .filter(|one| one.kind == MemoryKind::Copy && !one.rates_bytes_per_s.is_empty())
+        .filter(|one| one.kind == MemoryKind::Copy)
+        .filter_map(|one| Some((one.threads, one.mean_bytes_per_s()?)))
         .collect();
-    copies.sort_by_key(|one| one.threads);
-    let rate = |one: &MemoryUse| show_rate(median(&one.rates_bytes_per_s));
+    copies.sort_by_key(|(threads, _)| *threads);
     let (first, last) = (copies.first()?, copies.last()?);
-    let all = if last.threads > first.threads {
-        format!(", {} threads at {}", last.threads, rate(last))
+    let all = if last.0 > first.0 {
+        format!(", {} threads at {}", last.0, show_rate(last.1))
     } else {
         String::new()
     };
-    Some(format!("One thread copies memory at {}{all}.", rate(first)))
+    Some(format!("One thread copies memory at {}{all}.", show_rate(first.1)))
 }

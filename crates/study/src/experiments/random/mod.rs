@@ -84,7 +84,7 @@ fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
     let max = curve.last()?;
     // The largest measured depth may still be below the optimum.
     let beyond = if good.x < max.x {
-        format!("more gain {}", beyond(&good, curve))
+        format!("keeping more gains {}", beyond(&good, curve))
     } else {
         "more were not tried".into()
     };
@@ -102,7 +102,10 @@ fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
                 rate(&good)
             )
         }
-        _ => format!("{subject} reach {} one at a time; more outstanding gain nothing.", rate(one)),
+        _ => format!(
+            "{subject} reach {} one at a time; keeping more outstanding gains nothing.",
+            rate(one)
+        ),
     })
 }
 
