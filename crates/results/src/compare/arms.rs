@@ -246,7 +246,7 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
     let open = turns.open();
     if open > 0 {
         warnings.push(format!(
-            "{open} of {} questions still open when it stopped: neither a difference nor its absence to within {} % is sure; give it more {}",
+            "{open} of {} questions were still open when it stopped: neither a difference nor its absence to within {} % is sure; give it more {}",
             turns.answers.len(),
             turn.limits.until * 100.0,
             turn.more

@@ -139,7 +139,7 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
         Verdict::NoDifference => {
             let seen = would_show(one.detectable_percent);
             format!(
-                "No difference seen between {b} and {a}: {} ({more}{seen}).",
+                "No difference between {b} and {a}: {} ({more}{seen}).",
                 show_change(one.change_percent)
             )
         }
@@ -176,7 +176,7 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
         Verdict::NoDifference => {
             let seen = would_show(all.detectable_percent);
             format!(
-                "No difference seen between {b} and {a}: {} {points} ({interval}{seen}).",
+                "No difference between {b} and {a}: {} {points} ({interval}{seen}).",
                 show_change(mean)
             )
         }

@@ -56,7 +56,7 @@ fn the_allocation_unit_makes_no_difference() {
     let all = comparison.sentences.join(" ");
     assert!(
         all.starts_with(
-            "No difference seen between 64KB unit and 4KB unit: -0.4 % in the geometric mean"
+            "No difference between 64KB unit and 4KB unit: -0.4 % in the geometric mean"
         ),
         "{all}"
     );
