@@ -525,7 +525,9 @@ mod tests {
             ..TargetSpec::default()
         };
         let (size, from) = (3 * units::MIB + 5000, units::MIB + 12_345);
-        [&path, &whole].map(|path| fs::write(path, vec![7; size as usize]).unwrap());
+        for path in [&path, &whole] {
+            fs::write(path, vec![7; size as usize]).unwrap();
+        }
         let part = Fill { from, ..fill(&CALM, None) };
         let mut member = Member::open(&path, &spec(&path), part).unwrap();
         assert_eq!(member.fill_bytes(part), size - from);
