@@ -183,7 +183,7 @@ fn an_entry_is_shown_exported_compared_and_removed() {
     history.good(&format!("history export --format csv --output {}", text.display()));
     assert_eq!(fs::read_to_string(text).unwrap(), table);
     let same = history.good(&format!("compare {first} {first}"));
-    assert!(same.contains("No difference seen between"), "{same}");
+    assert!(same.contains("No difference between"), "{same}");
     let different = history.run(&format!("compare {first} {second}"));
     assert!(
         different.stdout.contains("no question in common"),
@@ -216,7 +216,7 @@ fn a_check_detects_a_slower_target() {
     history.good("sweep twin:nvme --op read,write --pattern seq,random --request 4k,64k");
     let same = history.run("check twin:nvme");
     assert_eq!(same.code, Some(0), "{same:?}");
-    assert!(same.stdout.contains("No difference seen between now and entry 1"), "{}", same.stdout);
+    assert!(same.stdout.contains("No difference between now and entry 1"), "{}", same.stdout);
     let checked = history.run("check twin:nvme --json").good_json();
     let rates = checked["differences"]
         .as_array()

@@ -64,7 +64,7 @@ fn text(validation: &Validation, every_point: bool) -> String {
     for prediction in validation.predictions.iter().filter(|_| every_point) {
         let (head, rows) = predicted(prediction);
         text += &format!(
-            "{}: {}, values unknown\n{}\n",
+            "{}: {}, not given\n{}\n",
             name_of(&prediction.name),
             prediction.about,
             table(&head, &rows, 1)
@@ -129,7 +129,7 @@ fn not_given(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
         vec![name_of(&one.name), one.about.clone(), one.points.len().to_string()]
     };
     let rows = validation.predictions.iter().map(row).collect();
-    (vec!["values unknown", "experiment", "values predicted"], rows)
+    (vec!["not given", "experiment", "values predicted"], rows)
 }
 
 fn name_of(name: &str) -> String {
@@ -312,7 +312,7 @@ fn page(validation: &Validation) -> Page {
             as_table("Throughput and processor apart", groups(validation)),
             as_table("Figure by figure", figures(validation)),
             as_table("Misses", off(validation)),
-            as_table("Figures whose values are unknown here", not_given(validation)),
+            as_table("Figures whose values are not given", not_given(validation)),
             as_table("Numbers that were fitted", numbers(&validation.fitted)),
             as_table("Numbers solved from the figures", numbers(&validation.solved)),
         ],
@@ -332,12 +332,9 @@ fn page(validation: &Validation) -> Page {
         }],
     }));
     sections.extend(validation.predictions.iter().map(|one| Section {
-        title: format!("{}, values unknown", name_of(&one.name)),
+        title: format!("{}, not given", name_of(&one.name)),
         question: String::new(),
-        sentence: format!(
-            "{}; its published values are unknown here, so these are predictions",
-            one.about
-        ),
+        sentence: format!("{}; its values are not given, so these are predictions", one.about),
         figures: Vec::new(),
         tables: vec![Table { folded: true, ..as_table("Predicted", predicted(one)) }],
     }));
