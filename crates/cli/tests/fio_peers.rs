@@ -36,7 +36,7 @@ fn each_program_verifies_what_the_other_wrote() {
         "meta --verify_pattern=0x010203",
         "crc32c --verify_interval=1k",
         "pattern --verify_pattern=0xdeadbeef",
-        // A pattern alone verifies, too.
+        // A pattern without verify verifies, too.
         "",
     ] {
         let verify = match method {

@@ -788,7 +788,7 @@ fn files_without_reserved_space_grow_as_in_fio() {
             let directory = tempfile::tempdir().unwrap();
             succeeds(ours, directory.path(), &format!("--name=j --rw=write --bs=4k {options}"));
             let files = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap());
-            // `keep` reserves blocks beyond the end, where a few may hold metadata.
+            // `keep` reserves blocks beyond the end; a few more may hold metadata.
             let size = |file: &fs::Metadata| {
                 let beyond = file.blocks() * 512 > file.len() + 16_384;
                 (file.len(), options.contains("keep").then_some(beyond))

@@ -175,7 +175,7 @@ fn an_earlier_trace_stays_until_the_new_one_is_complete() {
     fs::write(here.path().join("before"), &before).unwrap();
     assert_eq!(record(&["./program"]).code, Some(0), "it finds the earlier one in place");
     assert_ne!(fs::read(&trace).unwrap(), before);
-    // What is recorded is no place for the trace.
+    // The trace must not replace a recorded file.
     let words = ["record", "--force", "-o", "program", "--", "./program"];
     let mut over_itself = command(HALFPOWER, words);
     over_itself.current_dir(here.path());

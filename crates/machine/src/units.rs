@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(show_size(MIB), "1 MiB");
         assert_eq!(show_size(1000), "1000 B");
         assert_eq!(significant(1234.6, 3), "1235");
-        // What rounds up to the next power of ten or the next unit has three digits, too.
+        // Values that round up to the next power of ten or unit have three digits, too.
         assert_eq!(significant(9.996, 3), "10.0");
         assert_eq!(significant(-99.97, 3), "-100");
         assert_eq!(significant(0.099_96, 2), "0.10");

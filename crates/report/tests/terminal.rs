@@ -258,7 +258,7 @@ fn single_random_requests_are_those_that_the_advice_compares_with() {
     assert_eq!(overview.speeds[0].random_single.as_ref().unwrap().iops, 12_000.0);
     let classic = overview.classic.iter().find(|row| row.name == "RND4K Q1T1").unwrap();
     assert_eq!(classic.read.unwrap().iops, 12_000.0);
-    // What was not measured needs no row.
+    // Only measured values need a row.
     let mut study = support::study();
     for point in &mut study.points {
         let workload = &mut point.workload.workload;

@@ -246,7 +246,7 @@ impl LatencyGoal {
             let p99 = point.numbers.as_ref().map(|numbers| numbers.latency_ns.p99);
             p99.is_some_and(|p99| p99 <= self.p99_ns)
         });
-        // The smallest depth that nearly reaches the greatest rate is named.
+        // The smallest depth that nearly reaches the highest rate is named.
         let deeper = within
             .max_by_key(|point| point.workload.outstanding())
             .filter(|point| point.workload.outstanding() > outstanding(at));

@@ -34,7 +34,7 @@ pub(crate) fn half_power_of_series(
             point: value.point?,
         })
     };
-    // Half of a processor time is no half of a power.
+    // A processor time has no half-power point.
     if !matches!(y, Axis::BytesPerS | Axis::Iops) {
         return None;
     }

@@ -10,7 +10,7 @@ pub const MAX_THREADS: u32 = 4096;
 /// One per nanosecond, the clock's resolution.
 pub const MAX_RATE_IOPS: f64 = 1e9;
 
-/// Refuses a size or a place that direct I/O cannot have; 0 is no limit.
+/// Refuses bytes that direct I/O cannot have; an alignment of 0 allows all.
 pub fn check_direct(name: &str, bytes: u64, align_bytes: u32) -> Result<(), Error> {
     if align_bytes == 0 || bytes.is_multiple_of(u64::from(align_bytes)) {
         return Ok(());

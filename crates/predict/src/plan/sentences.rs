@@ -30,7 +30,7 @@ pub(super) fn sentences(document: &PlanDocument) -> Vec<String> {
             format!("{} and {} finish within 1 % of each other.", first.name, second.name)
         } else {
             let less = match gain {
-                // "100 % less time" would be none.
+                // "100 % less time" would mean no time.
                 much if much > MANY_TIMES_LESS => format!(
                     "{} is {} times as fast as",
                     first.name,

@@ -16,7 +16,7 @@ fn times(ratio: Option<Ratio>, plain: f64) -> String {
     }
 }
 
-/// Ratios of rounds cancel drift, so they are not the quotients of the figures beside them.
+/// Ratios of rounds cancel drift, so they are not the quotients of the figures next to them.
 fn quotients_differ(results: &Results, found: &Interference) -> Option<&'static str> {
     const NOTICEABLE: f64 = 0.02;
     let differs = |ratio: Option<Ratio>, alone: f64, together: f64| {

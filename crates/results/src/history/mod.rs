@@ -171,7 +171,7 @@ struct New<'a> {
     best: Option<Best>,
 }
 
-/// What the list shows of the points, as the answer and the tables show it.
+/// The list's figures, the same as in the answer and the tables.
 struct Best {
     bytes_per_s: f64,
     p99_ns: Option<u64>,

@@ -295,7 +295,7 @@ static ROWS: &[Row] = &[
     })),
     row("verify_pattern", Data, Value(|o, text| {
         if !o.verify_given {
-            // As in fio, a pattern alone verifies, with headers.
+            // As in fio, a pattern without verify verifies, with headers.
             o.verify = Some(Method::PatternHeader);
         }
         put(&mut o.pattern, pattern(text))
