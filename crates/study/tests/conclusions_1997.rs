@@ -3,7 +3,7 @@
 mod sound;
 
 use machine::{Buffering, Engine, ResourceKind, TargetSpec};
-use results::{Bottleneck, LimitOf, Program, Results};
+use results::{Bottleneck, LimitOf, Program, Results, StageKind};
 use study::{Effort, Plan};
 use twin::Twin;
 use workload::{OpKind, Pattern};
@@ -296,6 +296,13 @@ fn the_hint_helps_buffered_writes_and_write_through_costs_most_of_the_rate() {
     for words in ["Write-through reaches", "A temporary file", "of the processor"] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    // The page cache is as fast as a file that stays in it; a longer file waits for the disk.
+    let stages = &on.ladder.as_ref().expect("a ladder").stages;
+    let cache = stages.iter().find(|one| one.kind == StageKind::PageCache).expect("a stage");
+    let writes = cache.rates.iter().find(|rate| rate.op == OpKind::Write).expect("a rate");
+    let reached = writes.achieved.as_ref().expect("reached").throughput_bytes_per_s;
+    assert_eq!(reached, value(&on, "buffered", "write, warm", 65_536.0));
+    assert!(mib(&on, "write, to the last return", 64.0) * 5.0 < reached / MIB);
     let cpu = value(&on, "buffered_cost", "read, cold", 65_536.0) / 1e6;
     // Figure 2: 17 to 18 ms a MB with 64 KB.
     assert!((15.0..20.0).contains(&cpu), "{cpu} ms a MiB");

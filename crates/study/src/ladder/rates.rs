@@ -67,19 +67,19 @@ impl Rungs<'_> {
     }
 
     pub(super) fn page_cache(&self, op: OpKind) -> Option<StageRate> {
-        let curve = if op == OpKind::Write { &buffered::RETURNED } else { &buffered::WARM };
-        let fastest = best(&self.found.curve(curve))?.y;
-        let ceiling = self.cache_ceiling(op, fastest);
+        // Writers of more than the cache holds back wait for the disk.
+        let curves = match op {
+            OpKind::Write => &[buffered::RETURNED, buffered::REWRITTEN][..],
+            _ => &[buffered::WARM],
+        };
+        let all: Vec<Reading> = curves.iter().flat_map(|curve| self.found.curve(curve)).collect();
+        let ceiling = self.cache_ceiling(op, best(&all)?.y);
         let faster_than_memory = ceiling.is_none();
         let how = match op {
             OpKind::Write => Method::UntilReturn { faster_than_memory },
             _ => Method::Cached { faster_than_memory },
         };
-        Some(self.with_half_power(rate(
-            op,
-            ceiling,
-            self.best_of(std::slice::from_ref(curve), how),
-        )))
+        Some(self.with_half_power(rate(op, ceiling, self.best_of(curves, how))))
     }
 
     /// One thread's copy, or one side of it if the rate exceeds a copy. `None` above both: all

@@ -39,7 +39,7 @@ pub(crate) const RETURNED: Curve = Curve::in_group(&BY_SIZE, "write", "to the la
 pub(crate) const SYNCED: Curve = Curve::in_group(&BY_SIZE, "write", "to stable storage");
 const HINTED_WRITE: Curve =
     Curve::in_group(&BY_SIZE, "write", "to stable storage, sequential hint");
-const REWRITTEN: Curve = Curve::in_group(&BY_SIZE, "write", "warm");
+pub(crate) const REWRITTEN: Curve = Curve::in_group(&BY_SIZE, "write", "warm");
 const THROUGH: Curve = Curve::in_group(&BY_SIZE, "write-through", "each on stable storage");
 
 /// The published request size.
