@@ -327,7 +327,10 @@ fn steadiness(result: &SustainedResult) -> Option<String> {
         (Some(pattern), _) => {
             format!("The last rate is not a steady state: it {} ({numbers}).", pattern.sentence())
         }
-        (None, true) => format!("The last rate is a steady state ({numbers})."),
+        (None, true) => {
+            let lasted = result.levels.last().map(Level::seconds)?;
+            format!("The last rate is a steady state, over {} ({numbers}).", span(lasted))
+        }
         (None, false) => format!("The last rate is not a steady state ({numbers})."),
     })
 }

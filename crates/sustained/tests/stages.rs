@@ -36,6 +36,8 @@ fn two_credits_are_found() {
             &long(),
         );
         let said = result.sentences.join(" ");
+        let is_steady = result.steady.as_ref().is_some_and(|steady| steady.is_steady());
+        assert_eq!(said.contains("a steady state, over "), is_steady, "{number}: {said}");
         let (Some(one), Some(other)) = (result.reserve, result.second_reserve) else {
             panic!("{number}: {said}")
         };
