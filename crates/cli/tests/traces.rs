@@ -100,6 +100,11 @@ fn commands_on_traces_read_every_format() {
     assert_eq!(number(&cache, "/trace/requests"), 2.0);
     let cache = halfpower_in(at, "twin cache app --json").good_json();
     assert_eq!(number(&cache, "/trace/requests"), 3.0);
+    // Of an application, whose requests need not be whole sectors.
+    fs::write(at.join("odd"), "0,read,100,832\n1000,write,1000000,1\n").unwrap();
+    let cache = halfpower_in(at, "twin cache odd --json").good_json();
+    assert_eq!(number(&cache, "/trace/bytes"), 833.0);
+    assert_eq!(number(&cache, "/without_cache/bytes"), 1024.0 + 512.0);
 }
 
 #[test]

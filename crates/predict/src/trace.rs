@@ -89,10 +89,11 @@ pub struct Replay {
     pub cache_hits: Option<f64>,
 }
 
-/// Bypasses the machine's file-system cache.
+/// Bypasses the machine's file-system cache. An application's requests become whole sectors.
 pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
     let volume = twin.volume();
-    let size = twin.target_facts(&volume).size_bytes;
+    let facts = twin.target_facts(&volume);
+    let (size, sector) = (facts.size_bytes, facts.direct_align_bytes);
     let access = Access {
         engine: Engine::IoUring,
         buffering: Buffering::Direct,
@@ -106,7 +107,7 @@ pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
         sync_at_end: false,
         region: (0, size),
     };
-    let mut replayer = Replayer::new(records, pace, size);
+    let mut replayer = Replayer::new(records, pace, size, sector);
     let usage = twin.run_one(&volume, &access, std::slice::from_mut(&mut replayer))?;
     Ok(Replay {
         machine: twin.setup().name.clone(),
@@ -123,6 +124,7 @@ struct Replayer<'a> {
     at: usize,
     pace: Pace,
     size: u64,
+    sector: u32,
     began: Nanos,
     free: Vec<u32>,
     issued: Vec<Nanos>,
@@ -136,7 +138,7 @@ struct Replayer<'a> {
 const MAX_DEPTH: u32 = 1024;
 
 impl<'a> Replayer<'a> {
-    fn new(records: &'a [Record], pace: Pace, size: u64) -> Self {
+    fn new(records: &'a [Record], pace: Pace, size: u64, sector: u32) -> Self {
         let depth = match pace {
             Pace::Recorded => MAX_DEPTH,
             Pace::Outstanding(depth) => depth.clamp(1, MAX_DEPTH),
@@ -146,6 +148,7 @@ impl<'a> Replayer<'a> {
             at: 0,
             pace,
             size,
+            sector,
             began: 0,
             free: (0..depth).rev().collect(),
             issued: vec![0; depth as usize],
@@ -157,13 +160,22 @@ impl<'a> Replayer<'a> {
     }
 }
 
+impl Replayer<'_> {
+    fn sectors_of(&self, record: &Record) -> (u64, u32) {
+        let sector = u64::from(self.sector);
+        let start = record.offset / sector * sector;
+        let end = (record.offset + u64::from(record.bytes)).next_multiple_of(sector);
+        (start, u32::try_from(end - start).unwrap_or(u32::MAX / self.sector * self.sector))
+    }
+}
+
 impl RequestSource for Replayer<'_> {
     fn depth(&self) -> u32 {
         self.issued.len() as u32
     }
 
     fn max_request(&self) -> u32 {
-        self.records.iter().map(|record| record.bytes).max().unwrap_or(1)
+        self.records.iter().map(|record| self.sectors_of(record).1).max().unwrap_or(1)
     }
 
     fn writes(&self) -> bool {
@@ -185,11 +197,12 @@ impl RequestSource for Replayer<'_> {
         self.at += 1;
         self.flying += 1;
         self.issued[slot as usize] = now;
+        let (offset, len) = self.sectors_of(record);
         // A trace of a larger volume wraps around on this one.
-        let room = self.size.saturating_sub(u64::from(record.bytes)).max(1);
-        let offset =
-            if record.offset < room { record.offset } else { record.offset % room / 512 * 512 };
-        Next::Issue(Request { op: record.op, target: 0, offset, len: record.bytes, slot })
+        let room = self.size.saturating_sub(u64::from(len)).max(1);
+        let sector = u64::from(self.sector);
+        let offset = if offset < room { offset } else { offset % room / sector * sector };
+        Next::Issue(Request { op: record.op, target: 0, offset, len, slot })
     }
 
     fn complete(&mut self, completion: Completion, now: Nanos) {
