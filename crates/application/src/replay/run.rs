@@ -7,10 +7,9 @@ use super::source::{ReplaySource, Spot};
 use crate::Latency;
 use machine::{
     Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Machine, Memory, Nanos,
-    NewFile, Part, Reap, ResourceUse, RunOptions, Scheduling, TargetFacts, TargetSpec,
+    NewFile, Part, Reap, ResourceUse, RunOptions, Scheduling, TargetFacts, TargetSpec, Warning,
 };
 use measure::histogram::Histogram;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// More files share one target.
@@ -209,7 +208,7 @@ struct Runs {
     latencies: Vec<Histogram>,
     requests: Vec<u64>,
     bytes: Vec<u64>,
-    warnings: BTreeSet<String>,
+    warnings: Vec<Warning>,
     resources: Vec<ResourceUse>,
 }
 
@@ -241,7 +240,7 @@ pub fn replay<M: Machine>(
         latencies: vec![Histogram::new(); script.classes.len()],
         requests: vec![0; script.classes.len()],
         bytes: vec![0; script.classes.len()],
-        warnings: BTreeSet::new(),
+        warnings: Vec::new(),
         resources: Vec::new(),
     };
     let open = || places.open(machine, script.writes());
@@ -295,7 +294,10 @@ pub fn replay<M: Machine>(
         skipped: script.skipped,
         resources: runs.resources,
         facts: Some((machine.facts(), facts)),
-        warnings: runs.warnings.into_iter().collect(),
+        warnings: Warning::merged(&runs.warnings)
+            .into_iter()
+            .map(|(warning, _)| warning.to_string())
+            .collect(),
     })
 }
 
@@ -335,7 +337,7 @@ fn run<M: Machine>(
         elapsed = elapsed.max(part?.elapsed_ns);
     }
     runs.elapsed_ns.push(elapsed);
-    runs.warnings.extend(usage.warnings.iter().map(ToString::to_string));
+    runs.warnings.extend(usage.warnings);
     runs.resources = usage.resources;
     runs.requests.fill(0);
     runs.bytes.fill(0);
