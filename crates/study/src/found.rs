@@ -82,18 +82,26 @@ impl Effect {
 }
 
 impl Reading {
+    fn interval(&self) -> Option<[f64; 2]> {
+        self.interval_95.or(self.exact.then_some([self.y, self.y]))
+    }
+
+    /// Relative, of readings whose intervals do not overlap, however small.
+    pub(crate) fn sure_change_to(&self, other: &Reading) -> Option<f64> {
+        let (a, b) = (self.interval()?, other.interval()?);
+        (a[1] < b[0] || b[1] < a[0]).then_some(other.y / self.y - 1.0)
+    }
+
     /// `Nothing` requires intervals that rule out a large difference.
     pub(crate) fn change_to(&self, other: &Reading) -> Effect {
-        let interval = |one: &Reading| one.interval_95.or(one.exact.then_some([one.y, one.y]));
-        let (Some(a), Some(b)) = (interval(self), interval(other)) else { return Effect::Unsure };
-        let change = other.y / self.y - 1.0;
-        let apart = a[1] < b[0] || b[1] < a[0];
-        if apart && change.abs() >= NOTICEABLE {
-            Effect::By(change)
-        } else if apart || (b[1] <= a[0] * SAME && a[1] <= b[0] * SAME) {
-            Effect::Nothing
-        } else {
-            Effect::Unsure
+        let (Some(a), Some(b)) = (self.interval(), other.interval()) else {
+            return Effect::Unsure;
+        };
+        match self.sure_change_to(other) {
+            Some(change) if change.abs() >= NOTICEABLE => Effect::By(change),
+            Some(_) => Effect::Nothing,
+            None if b[1] <= a[0] * SAME && a[1] <= b[0] * SAME => Effect::Nothing,
+            None => Effect::Unsure,
         }
     }
 }

@@ -224,6 +224,9 @@ fn a_file_that_grows_is_written_one_request_at_a_time() {
         "{}",
         sentence(&results, "allocation")
     );
+    // Up to 20 % through the page cache.
+    let said = sentence(&results, "allocation");
+    assert!(said.contains("Through the page cache extending the file costs 3"), "{said}");
 }
 
 #[test]

@@ -284,8 +284,10 @@ impl Work {
             whole => whole,
         };
         let up = |bytes: u64| bytes.checked_next_multiple_of(request).ok_or_else(overflow);
-        let sums_up = options.loops > 1 && options.verify.is_none() && asked <= all;
-        let (each, passes) = match (End::new(job, regions, all), options.io_size) {
+        let end = End::new(job, regions, all);
+        let room = if let End::Full(pass) = end { pass } else { all };
+        let sums_up = options.loops > 1 && options.verify.is_none() && asked <= room;
+        let (each, passes) = match (end, options.io_size) {
             // As in fio, io_size of all passes is rounded up once.
             (End::Full(_) | End::Size, Some(_)) if sums_up => {
                 (up(asked.checked_mul(options.loops).ok_or_else(overflow)?)?, 1)
@@ -407,6 +409,8 @@ mod tests {
             ("--rw=read --size=64k --io_size=200k --loops=2", (64, 4, false)),
             ("--rw=read --size=100000 --io_size=12345 --loops=3", (40, 1, false)),
             ("--rw=randread --size=64k --io_size=50k --loops=3", (152, 1, false)),
+            ("--rw=write:4k --size=64k --io_size=64k --loops=2", (128, 1, false)),
+            ("--rw=write:4k --size=64k --io_size=30k --loops=3", (92, 1, false)),
             ("--rw=randwrite --size=64k --io_size=200k --verify=md5", (64, 2, false)),
             ("--rw=randread --size=70k --norandommap", (72, 1, false)),
             ("--rw=randwrite --size=70k --norandommap --loops=2 --verify=md5", (72, 2, false)),

@@ -34,6 +34,9 @@ fn buffered(state: Allocation) -> Curve {
     Curve::of(&BY_SIZE, format!("{}, buffered", state.name()))
 }
 
+/// Of the rate.
+const NAMED: f64 = 0.01;
+
 const BUFFERED_STATES: [Allocation; 2] = [Allocation::Written, Allocation::Extend];
 
 fn grid(setting: &StudyContext) -> Grid {
@@ -105,7 +108,11 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 fn buffered_sentence(found: &Found<'_>) -> Option<String> {
     let at = |size: u32| {
         let [written, extend] = BUFFERED_STATES.map(|state| found.at(&buffered(state), size));
-        Some((effect(written?.change_to(&extend?)), show_size(u64::from(size))))
+        let (written, extend) = (written?, extend?);
+        // A small cost matters, too: such a file grows for as long as it is written.
+        let sure = written.sure_change_to(&extend).filter(|change| change.abs() >= NAMED);
+        let change = sure.map_or_else(|| written.change_to(&extend), Effect::By);
+        Some((effect(change), show_size(u64::from(size))))
     };
     let start = "Through the page cache extending the file";
     Some(match (at(4096), at(65_536)) {
