@@ -226,7 +226,7 @@ fn a_file_that_grows_is_written_one_request_at_a_time() {
     );
     // Up to 20 % through the page cache.
     let said = sentence(&results, "allocation");
-    assert!(said.contains("Through the page cache extending the file costs 3"), "{said}");
+    assert!(said.contains("Through the page cache extending the file costs 4 %"), "{said}");
 }
 
 #[test]
