@@ -51,9 +51,7 @@ impl Arguments {
             },
         }
     }
-}
 
-impl Arguments {
     /// The program, and files among its arguments.
     fn files(&self) -> Vec<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();

@@ -270,7 +270,7 @@ pub(crate) fn ior(
     let tasks = started.as_ref().map_or(here, |crew| crew.members().len());
     let claimed = |option: &str, path: Option<&Path>| {
         let Some(path) = path else { return Ok(None) };
-        let files = ior::files_beside(&tests, tasks, path);
+        let files = ior::files_or_namesakes(&tests, tasks, path);
         let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         output::output(&context, option, path, &names).map(Some)
     };

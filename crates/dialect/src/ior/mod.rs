@@ -18,5 +18,5 @@ pub(crate) use options::tasks_here;
 pub use options::{Format, MAX_TASKS_HERE, Options, Tests, parse};
 pub(crate) use result::mean_and_deviation;
 pub use result::{Direction, IorResult, Phase, Stonewall, TaskShare, TestResult};
-pub use run::{Surroundings, files, files_beside, run};
+pub use run::{Surroundings, files, files_or_namesakes, run};
 pub use task::{Access, Accessed, FileEnd, Layout, Reply, Step, Task};

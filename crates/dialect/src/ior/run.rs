@@ -40,7 +40,7 @@ pub fn files(tests: &Tests) -> Vec<PathBuf> {
 }
 
 /// Also the tasks' files that have the name of `output`, which must not replace them.
-pub fn files_beside(tests: &Tests, tasks: usize, output: &Path) -> Vec<PathBuf> {
+pub fn files_or_namesakes(tests: &Tests, tasks: usize, output: &Path) -> Vec<PathBuf> {
     let mut all = files(tests);
     let last = output.extension().and_then(|last| last.to_str()?.parse().ok()).unwrap_or(0);
     for options in &tests.tests {
@@ -125,7 +125,7 @@ pub(super) fn status_output(
     let Some(path) = options.status_file.as_deref().filter(|_| options.write) else {
         return Ok(None);
     };
-    let files = files_beside(tests, tasks, path);
+    let files = files_or_namesakes(tests, tasks, path);
     Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files)?))
 }
 

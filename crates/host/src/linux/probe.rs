@@ -49,7 +49,7 @@ pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<Strin
     zeros(&file, member.size, direct).and_then(|share| zeros_said(share, &member.path))
 }
 
-/// Of a file that is there. Like [`zero_warning`], says nothing of those that halfpower made.
+/// Of an existing file. Like [`zero_warning`], ignores those that halfpower made.
 pub fn zeros_in_file(path: &Path) -> Option<String> {
     if kept(path).is_some() {
         return None;
